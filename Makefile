@@ -1,0 +1,34 @@
+# make demo: build and run the main job on data/     make test: the tests     make bench: measure against the peers
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+SOURCES := setup.py pyproject.toml $(wildcard crftrain/*.pyx crftrain/*.pxd crftrain/_simd* crftrain/optimizers/*.pyx crftrain/optimizers/*.pxd)
+
+.PHONY: build demo test lint bench bench-quick clean
+
+build: $(VENV)/built
+$(VENV)/built: $(SOURCES)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "setuptools>=77" "Cython>=3.1" "numpy>=2.0"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[test,lint]"
+	touch $@
+
+test: build
+	$(BIN)/python -m pytest
+
+lint: build
+	$(BIN)/ruff check .
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cython-lint crftrain
+
+demo: build
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh data/demo.sh
+
+bench: build
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]" --no-build-isolation
+	$(BIN)/python bench/bench.py
+
+bench-quick: build
+	$(BIN)/python bench/bench.py --quick
+
+clean:
+	rm -rf build $(VENV) crftrain/*.so crftrain/optimizers/*.so crftrain/_[!s]*.c crftrain/optimizers/_*.c *.egg-info

@@ -1,0 +1,136 @@
+"""All mathematics of one sequence: gather, forward-backward, Viterbi, scatter."""
+
+from libc.stdint cimport int32_t, int64_t
+
+
+cdef extern from "_simd.h":
+    ctypedef struct Occurrences:
+        const int64_t* ptr      # [tokens+1]
+        const int64_t* split    # [tokens] the occurrences of dense attributes end here
+        const int32_t* attr     # [occurrences]
+        const double* value     # [occurrences] or NULL: all are 1
+
+    ctypedef struct Blocks:
+        double* rows            # dense attribute a: rows[a * stride .. + L]
+        int64_t stride
+        double* w               # sparse attribute a: w[p] for label[p], ptr[a] <= p < ptr[a+1]
+        const int64_t* ptr
+        const int32_t* label
+
+    ctypedef struct Simd:
+        const char* name
+        void gather(const Occurrences*, const Blocks*, int64_t first, int64_t T, int L, int LP, double* psi) noexcept nogil
+        void scatter(const Occurrences*, const Blocks*, int64_t first, int64_t T, int L, int LP, const double* q) noexcept nogil
+        double exp_rows(int64_t rows, int L, int LP, const double* psi, double* x, double* top) noexcept nogil
+        double forward(int L, int LP, const double* previous, const double* M, const double* x, double* next) noexcept nogil
+        void backward(int L, int LP, const double* x, const double* b, double inverse_z, const double* MT, const double* a_previous,
+                      double* v, double* b_previous, double* q_previous) noexcept nogil
+        void outer(int64_t T, int L, int LP, const double* a, const double* v, double* C) noexcept nogil
+        void viterbi(int L, int LP, const double* previous, const double* trans, const double* psi, double* next, int32_t* come_from) noexcept nogil
+        double dot(int64_t n, const double* x, const double* y) noexcept nogil
+        void axpy(int64_t n, double c, const double* x, double* y) noexcept nogil
+
+    const Simd* crftrain_simd(const char* wish)
+
+
+cdef const Simd* simd                   # the loops for this CPU
+
+
+cdef struct Tokens:                     # an encoded corpus
+    const int64_t* seq                  # [n+1] first token of each sequence
+    const int32_t* label                # [tokens] gold labels
+    Occurrences nodes
+    Occurrences pairs                   # attributes of label pairs (t-1, t); ptr NULL: there are none
+
+
+cdef struct Weights:                    # what a weight vector says to a lattice
+    int L, LP
+    Blocks nodes
+    Blocks pairs                        # label[p] is i * L + j
+    double* trans                       # [L][LP] score of the label pair (i, j), 0 where it has no weight
+    double* M                           # [L][LP] exp(trans - shift)
+    double* MT                          # [L][LP] M transposed
+    double shift
+    bint tame                           # the spread of trans allows the scaled recursions
+
+
+cdef struct Lattice:                    # one sequence's workspace, T positions
+    int L, LP
+    double* memory                      # one piece for all the arrays below but edge
+    int64_t capacity                    # positions there is room for
+    double* psi                         # [T][LP] node scores
+    double* x                           # [T][LP] exp(psi - top)
+    double* top                         # [T]
+    double* a                           # [T][LP] forward vectors, each sums to 1 (log domain: their logarithms)
+    double* b                           # [T][LP] backward vectors, a.b = 1
+    double* v                           # [T][LP] x b / z
+    double* z                           # [T] sums that a was divided by
+    double* q                           # [T][LP] P(y_t = j | x), later minus gold
+    double* edge                        # [L][LP] sum_t P(y_{t-1} = i, y_t = j | x), later minus gold
+    int64_t pair_capacity               # positions there is room for below; 0 without pair attributes
+    double* e                           # [T][L][LP] scores of label pairs, position by position
+    double* P                           # [T][L][LP] exp(e - shift), then P(y_{t-1} = i, y_t = j | x)
+    double* e_top                       # [T]
+    int32_t* come_from                  # [T][LP] Viterbi's back pointers
+    bint scaled                         # the last forward pass worked on probabilities, not on logarithms
+    double log_z
+
+
+# In the order of use. Functions that can run out of memory or of floating point return a status or NaN.
+cdef Lattice* lattice_new(int L) noexcept nogil
+cdef void lattice_free(Lattice* X) noexcept nogil
+cdef bint lattice_fit(Lattice* X, int64_t T, bint pairs) noexcept nogil                 # False: no memory
+cdef void gather(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil
+cdef double forward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil        # log Z
+cdef void backward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil         # q, edge, P
+cdef double path_score(const Weights* W, const Tokens* s, int64_t i, const Lattice* X, const int32_t* y) noexcept nogil
+cdef void minus_gold(const Tokens* s, int64_t i, Lattice* X) noexcept nogil             # q, edge, P -= those of the gold labels
+cdef double loss(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil           # -log p(y_i | x_i)
+cdef double loss_and_residual(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil
+cdef double viterbi(const Weights* W, const Tokens* s, int64_t i, Lattice* X, int32_t* y) noexcept nogil
+
+
+cdef class BlockView:
+    cdef object layout
+    cdef int L, LP
+    cdef bint padded                    # dense blocks live in rows of LP, apart from the vector
+    cdef Blocks nodes, pairs
+    cdef double[::1] rows, vector
+    cdef int64_t n_rows
+    cdef object label
+    cdef int point_to(self, double[::1] vector) except -1
+    cdef void spread_rows(self) noexcept nogil
+    cdef void add_rows(self) noexcept nogil
+
+
+cdef void set_transitions(Weights* W) noexcept nogil
+
+
+cdef class Scorer:
+    """A weight vector made ready for lattices."""
+    cdef Weights W
+    cdef BlockView view
+    cdef double[::1] trans, M, MT
+    cdef int use(self, double[::1] w) except -1
+
+
+cdef class Gradient:
+    """A sum of scattered residuals."""
+    cdef BlockView view
+    cdef double[::1] edge               # [L][LP]
+    cdef int use(self, double[::1] g) except -1
+    cdef void add(self, const Tokens* s, int64_t i, const Lattice* X) noexcept nogil
+    cdef int collect(self) except -1
+
+
+cdef class Sequences:
+    """A corpus as the kernels see it: occurrences of dense attributes first in each token."""
+    cdef Tokens s
+    cdef readonly int64_t n
+    cdef readonly object corpus
+    cdef object keep
+
+
+cdef class Decoder:
+    """A model at work on corpora: best paths, marginals, probabilities."""
+    cdef Scorer scorer

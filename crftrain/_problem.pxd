@@ -1,0 +1,16 @@
+"""The objective over a corpus."""
+
+from libc.stdint cimport int64_t
+
+from ._kernels cimport Gradient, Scorer, Sequences
+
+
+cdef class Problem:
+    cdef readonly Sequences sequences
+    cdef readonly object layout
+    cdef readonly double l2, l1, passes
+    cdef readonly int threads
+    cdef Scorer scorer
+    cdef list gradients         # one sum for each thread
+    cdef list buffers           # and its vector; the first thread writes to the caller's
+    cdef object shards          # int64[threads+1]: sequences, evenly many tokens each

@@ -1,0 +1,280 @@
+"""The objective that every algorithm minimises, and its gradient, over a corpus of n sequences.
+
+    f(w) = 1/n sum_i -log p(y_i | x_i; w)  +  l2/2 |w|^2  +  l1 |w|_1
+
+value and value_and_gradient are of the smooth part, the first two terms; objective and subgradient add the third.
+`passes` counts the work as a multiple of one forward run over all sequences.
+
+Threads take shards of the sequences with about as many tokens each, sum into vectors of their own, and the vectors
+are added in the order of the shards: the same number of threads gives the same bits.
+"""
+
+import threading
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport fabs, isfinite
+from libc.stdint cimport int64_t
+from libc.string cimport memset
+
+import numpy as np
+
+from ._kernels cimport (
+    Gradient,
+    Lattice,
+    Scorer,
+    Sequences,
+    Tokens,
+    Weights,
+    lattice_free,
+    lattice_new,
+    loss,
+    loss_and_residual,
+)
+
+from .errors import TrainingError
+
+cdef int64_t SLICE = 20000      # tokens between two looks at Python's signals
+
+
+cdef class Problem:
+    """Immutable but for its counter of passes."""
+
+    def __init__(self, corpus, layout, *, l2=0.0, l1=0.0, threads=1):
+        self.sequences, self.layout = Sequences(corpus, layout), layout
+        self.l2, self.l1, self.threads, self.passes = l2, l1, threads, 0.0
+        self.scorer = Scorer(layout)
+        self.gradients = [Gradient(layout) for _ in range(threads)]
+        self.buffers = [None] * threads
+        targets = np.linspace(0, corpus.n_tokens, threads + 1)
+        self.shards = np.searchsorted(corpus.seq, targets).astype(np.int64)
+
+    @property
+    def n_sequences(self):
+        return self.sequences.n
+
+    @property
+    def n_tokens(self):
+        return self.sequences.corpus.n_tokens
+
+    @property
+    def n_labels(self):
+        return self.layout.n_labels
+
+    @property
+    def n_features(self):
+        return self.layout.n_features
+
+    @property
+    def n_blocks(self):
+        return self.layout.n_blocks
+
+    def at(self, *, l2, l1):
+        """The same corpus and weights under another regularisation."""
+        return Problem(self.sequences.corpus, self.layout, l2=l2, l1=l1, threads=self.threads)
+
+    def value(self, double[::1] w):
+        """1/n sum of the losses + l2/2 |w|^2."""
+        cdef double half = l2_term(self.l2, w)
+        self.scorer.use(w)
+        return self._run(None) + half
+
+    def value_and_gradient(self, double[::1] w, double[::1] out):
+        """The value; its gradient goes to out."""
+        cdef Gradient gradient
+        cdef double half = start_gradient(self.l2, w, out)
+        self.scorer.use(w)
+        for k in range(self.threads):
+            gradient = self.gradients[k]
+            if k:
+                self.buffers[k] = np.zeros(self.n_features) if self.buffers[k] is None else self.buffers[k]
+            gradient.use(self.buffers[k] if k else out)
+        total = self._run(self.gradients)
+        for gradient in self.gradients:
+            gradient.collect()
+        self._add_buffers(out)
+        return total + half
+
+    def objective(self, double[::1] w):
+        """The value and the l1 term: what is printed, logged and minimised."""
+        return self.value(w) + (self.l1 * np.abs(w).sum() if self.l1 else 0.0)
+
+    def subgradient(self, const double[::1] w, const double[::1] g, double[::1] out):
+        """The subgradient of least norm, from g, the smooth part's gradient at w; zero if and only if w is optimal.
+
+        out = g + l1 sign(w) where w is not 0, else g moved towards 0 by l1.
+        """
+        cdef int64_t p
+        cdef double l1 = self.l1
+        with nogil:
+            for p in range(w.shape[0]):
+                if w[p] != 0:
+                    out[p] = g[p] + (l1 if w[p] > 0 else -l1)
+                else:
+                    out[p] = g[p] - l1 if g[p] > l1 else g[p] + l1 if g[p] < -l1 else 0.0
+
+    def gap(self, w, g):
+        """Max-norm of the subgradient of least norm at w, given the smooth gradient g."""
+        if not self.l1:
+            return max_norm(g)
+        least = np.empty_like(g)
+        self.subgradient(w, g, least)
+        return max_norm(least)
+
+    def gap_at_zero(self):
+        """The gap at w = 0, against which --tol is measured whatever the start."""
+        passes, g = self.passes, np.empty(self.n_features)
+        zero = np.zeros(self.n_features)
+        self.value_and_gradient(zero, g)
+        self.passes = passes
+        return self.gap(zero, g)
+
+    def exact(self, w):
+        """(objective, gap, bound) at w, for reports: not counted as passes.
+
+        bound = |gradient|_2^2 / (2 l2) >= f - f*, None where it does not hold.
+        """
+        passes, g = self.passes, np.empty(self.n_features)
+        value = self.value_and_gradient(w, g)
+        self.passes = passes
+        bound = float(g @ g) / (2 * self.l2) if self.l2 > 0 and self.l1 == 0 else None
+        return value + self.l1 * float(np.abs(w).sum()), self.gap(w, g), bound
+
+    def exact_objective(self, w):
+        """The objective at w, for monitors: not counted as a pass."""
+        passes = self.passes
+        objective = self.objective(w)
+        self.passes = passes
+        return objective
+
+    def _run(self, gradients):
+        """1/n sum of the losses, in threads; gradients None: the value alone."""
+        sums = [0.0] * self.threads
+        failures = []
+        if self.threads == 1:
+            sums[0] = self._run_shard(0, self.n_sequences, gradients[0] if gradients is not None else None)
+        else:
+            def work(k):
+                try:
+                    sums[k] = self._run_shard(self.shards[k], self.shards[k + 1], gradients[k] if gradients is not None else None)
+                except BaseException as failure:
+                    failures.append(failure)
+
+            in_threads(work, self.threads)
+        if failures:
+            self.buffers = [None] * self.threads    # half-made sums
+            raise failures[0]
+        self.passes += 1
+        return sum(sums) / self.n_sequences
+
+    def _run_shard(self, int64_t first, int64_t last, Gradient gradient):
+        """The sum of the losses of sequences first .. last - 1; their scaled residuals go to the gradient."""
+        cdef Lattice* X = lattice_new(self.layout.n_labels)
+        cdef const Tokens* s = &self.sequences.s
+        cdef const Weights* W = &self.scorer.W
+        cdef double total = 0, one, scale = 1.0 / self.sequences.n
+        cdef int64_t i = first, until
+        if X == NULL:
+            raise MemoryError()
+        try:
+            while i < last:
+                PyErr_CheckSignals()
+                with nogil:
+                    until = s.seq[i] + SLICE
+                    while i < last and s.seq[i] < until:
+                        if gradient is None:
+                            one = loss(W, s, i, X)
+                        else:
+                            one = loss_and_residual(W, s, i, X)
+                        if not isfinite(one):
+                            break
+                        total += one
+                        if gradient is not None:
+                            scale_residual(X, s.seq[i + 1] - s.seq[i], s.pairs.ptr != NULL, scale)
+                            gradient.add(s, i, X)
+                        i += 1
+                if i < last and s.seq[i] < until:
+                    raise TrainingError(f"sequence {i + 1}", f"its loss is {one}", "a finite number (the weights have grown too large)")
+        finally:
+            lattice_free(X)
+        return total
+
+    def _add_buffers(self, double[::1] out):
+        """out += the other threads' vectors, in their order; each thread adds a range."""
+        if self.threads == 1:
+            return
+        edges = np.linspace(0, self.n_features, self.threads + 1).astype(np.int64)
+
+        def work(k):
+            for buffer in self.buffers[1:]:
+                add_and_clear(out, buffer, edges[k], edges[k + 1])
+
+        in_threads(work, self.threads)
+
+
+def in_threads(work, count):
+    """work(0) .. work(count - 1), each in a thread."""
+    workers = [threading.Thread(target=work, args=(k,), daemon=True) for k in range(count)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+
+cdef void scale_residual(Lattice* X, int64_t T, bint pairs, double scale) noexcept nogil:
+    cdef int64_t k
+    for k in range(T * X.LP):
+        X.q[k] *= scale
+    for k in range(X.L * X.LP):
+        X.edge[k] *= scale
+    if pairs:
+        for k in range(X.L * X.LP, T * X.L * X.LP):
+            X.P[k] *= scale
+
+
+cdef double l2_term(double l2, const double[::1] w) noexcept nogil:
+    cdef double s = 0
+    cdef int64_t p
+    for p in range(w.shape[0]):
+        s += w[p] * w[p]
+    return 0.5 * l2 * s
+
+
+cdef double start_gradient(double l2, const double[::1] w, double[::1] out) noexcept nogil:
+    """out = l2 w; returns l2/2 |w|^2."""
+    cdef double s0 = 0, s1 = 0
+    cdef int64_t p, n = w.shape[0]
+    if l2 == 0:
+        if n:
+            memset(&out[0], 0, n * sizeof(double))
+        return 0
+    for p in range(0, n - 1, 2):
+        s0 += w[p] * w[p]
+        s1 += w[p + 1] * w[p + 1]
+        out[p] = l2 * w[p]
+        out[p + 1] = l2 * w[p + 1]
+    if n % 2:
+        s0 += w[n - 1] * w[n - 1]
+        out[n - 1] = l2 * w[n - 1]
+    return 0.5 * l2 * (s0 + s1)
+
+
+def add_and_clear(double[::1] out, double[::1] buffer, int64_t first, int64_t last):
+    """out += buffer; buffer = 0, over first .. last - 1."""
+    cdef int64_t p
+    with nogil:
+        for p in range(first, last):
+            out[p] += buffer[p]
+            buffer[p] = 0
+
+
+def max_norm(const double[::1] g):
+    """max_p |g_p|; NaN if one of them is."""
+    cdef double top = 0
+    cdef int64_t p
+    with nogil:
+        for p in range(g.shape[0]):
+            if not fabs(g[p]) <= top:
+                top = fabs(g[p])
+                if top != top:
+                    break
+    return top

@@ -1,0 +1,61 @@
+/* The inner loops of the lattice, chosen at import for the CPU at hand.
+ *
+ * L labels; a row of label scores is padded to LP doubles, the next multiple of 8. Padding is zero in probabilities
+ * and means nothing in scores.
+ */
+#ifndef CRFTRAIN_SIMD_H
+#define CRFTRAIN_SIMD_H
+#include <stdint.h>
+
+/* Attribute occurrences of tokens: ptr[t] .. ptr[t+1], of which those before split[t] are of dense attributes. */
+typedef struct {
+    const int64_t *ptr, *split;
+    const int32_t *attr;
+    const double *value; /* NULL: all are 1 */
+} Occurrences;
+
+/* Where an attribute's weights (or their gradient) are: a dense one's in a row, a sparse one's at w[ptr[a]:ptr[a+1]]. */
+typedef struct {
+    double *rows;
+    int64_t stride;
+    double *w;
+    const int64_t *ptr;
+    const int32_t *label;
+} Blocks;
+
+typedef struct {
+    const char *name;
+
+    /* psi[t] = sum of the blocks of the token's attributes, for T tokens from `first` on */
+    void (*gather)(const Occurrences *o, const Blocks *b, int64_t first, int64_t T, int L, int LP, double *psi);
+
+    /* blocks of the token's attributes += q[t] */
+    void (*scatter)(const Occurrences *o, const Blocks *b, int64_t first, int64_t T, int L, int LP, const double *q);
+
+    /* x = exp(psi - top), top[r] the row's maximum, padding 0; returns the widest spread of a row's scores */
+    double (*exp_rows)(int64_t rows, int L, int LP, const double *psi, double *x, double *top);
+
+    /* next = x o (previous M) / z; returns z, the sum before the division */
+    double (*forward)(int L, int LP, const double *previous, const double *M, const double *x, double *next);
+
+    /* v = x o b / z;  b_previous = M v (MT is M transposed);  q_previous = a_previous o b_previous */
+    void (*backward)(int L, int LP, const double *x, const double *b, double inverse_z, const double *MT,
+                     const double *a_previous, double *v, double *b_previous, double *q_previous);
+
+    /* C[i][j] += sum over t of a[t][i] v[t][j], rows of LP */
+    void (*outer)(int64_t T, int L, int LP, const double *a, const double *v, double *C);
+
+    /* next[j] = max_i previous[i] + trans[i][j] + psi[j], from[j] the first i that reaches it */
+    void (*viterbi)(int L, int LP, const double *previous, const double *trans, const double *psi, double *next, int32_t *from);
+
+    /* out[i] = x[i] * v[i] etc. over whole rows: the dot product of two vectors of n doubles, n a multiple of 8 */
+    double (*dot)(int64_t n, const double *x, const double *y);
+
+    /* y += c x over n doubles, n a multiple of 8 */
+    void (*axpy)(int64_t n, double c, const double *x, double *y);
+} Simd;
+
+/* base, v3 (AVX2 and FMA) or v4 (AVX-512); "" picks the best one. NULL where the CPU lacks what was wished for. */
+const Simd *crftrain_simd(const char *wish);
+
+#endif

@@ -1,0 +1,282 @@
+/* The loops of _simd.h for vectors of VW doubles; included once for each target, with FN naming the copy. */
+
+#if defined(__GNUC__)
+typedef double FN(vec) __attribute__((vector_size(8 * VW), aligned(8), may_alias));
+typedef int64_t FN(ivec) __attribute__((vector_size(8 * VW), aligned(8), may_alias));
+#define V FN(vec)
+#define I FN(ivec)
+#define UNROLL _Pragma("GCC unroll 16")
+#define INLINE static inline __attribute__((always_inline))
+#define PREFETCH(p) __builtin_prefetch(p)
+#define LOAD(p) (*(const V *)(p))
+#define STORE(p, x) (*(V *)(p) = (x))
+#define SPREAD(c) ((V){0} + (c))
+#define GREATER(x, y) ((I)((x) > (y)))
+#define PICK(mask, x, y) ((V)(((I)(x) & (mask)) | ((I)(y) & ~(mask))))
+#else
+#error "crftrain's kernels need a compiler with vector extensions: GCC or Clang"
+#endif
+
+/* Rows are taken in panels of 24, 16 or 8 doubles, whose sums stay in registers. */
+#define PANELS(LP, call)                               \
+    for (int at = 0; at < (LP);) {                     \
+        int left = (LP) - at;                          \
+        if (left >= 24) { call(24); at += 24; }        \
+        else if (left >= 16) { call(16); at += 16; }   \
+        else { call(8); at += 8; }                     \
+    }
+
+/* out[0:W] = sum_k value_k rows[attr_k * stride + at ...] */
+INLINE void FN(sum_rows)(const int W, const Occurrences *o, const Blocks *b, int64_t from, int64_t to, int at, double *out) {
+    V acc[24 / VW];
+    UNROLL for (int j = 0; j < W / VW; j++) acc[j] = SPREAD(0.0);
+    for (int64_t k = from; k < to; k++) {
+        const double *row = b->rows + o->attr[k] * b->stride + at;
+        if (o->value) {
+            V c = SPREAD(o->value[k]);
+            UNROLL for (int j = 0; j < W / VW; j++) acc[j] += c * LOAD(row + j * VW);
+        } else
+            UNROLL for (int j = 0; j < W / VW; j++) acc[j] += LOAD(row + j * VW);
+    }
+    UNROLL for (int j = 0; j < W / VW; j++) STORE(out + at + j * VW, acc[j]);
+}
+
+static void FN(gather)(const Occurrences *o, const Blocks *b, int64_t first, int64_t T, int L, int LP, double *psi) {
+    for (int64_t t = 0; t < T; t++, psi += LP) {
+        int64_t from = o->ptr[first + t], split = o->split[first + t], to = o->ptr[first + t + 1];
+        if (LP > 24) /* a wide row is visited panel by panel: bring it all near at the first */
+            for (int64_t k = from; k < split; k++) PREFETCH(b->rows + o->attr[k] * b->stride + 24);
+#define CALL(W) FN(sum_rows)(W, o, b, from, split, at, psi)
+        PANELS(LP, CALL)
+#undef CALL
+        for (int64_t k = split; k < to; k++) {
+            int32_t a = o->attr[k];
+            double c = o->value ? o->value[k] : 1.0;
+            for (int64_t p = b->ptr[a]; p < b->ptr[a + 1]; p++) psi[b->label[p]] += c * b->w[p];
+        }
+        for (int j = L; j < LP; j++) psi[j] = psi[0];
+    }
+}
+
+/* rows[attr_k * stride + at ...] += value_k q[0:W] */
+INLINE void FN(add_to_rows)(const int W, const Occurrences *o, const Blocks *b, int64_t from, int64_t to, int at, const double *q) {
+    V x[24 / VW];
+    UNROLL for (int j = 0; j < W / VW; j++) x[j] = LOAD(q + at + j * VW);
+    for (int64_t k = from; k < to; k++) {
+        double *row = b->rows + o->attr[k] * b->stride + at;
+        if (o->value) {
+            V c = SPREAD(o->value[k]);
+            UNROLL for (int j = 0; j < W / VW; j++) STORE(row + j * VW, LOAD(row + j * VW) + c * x[j]);
+        } else
+            UNROLL for (int j = 0; j < W / VW; j++) STORE(row + j * VW, LOAD(row + j * VW) + x[j]);
+    }
+}
+
+/* The padding of q is zero, so what a padded row writes past its L labels leaves the next block as it is. */
+static void FN(scatter)(const Occurrences *o, const Blocks *b, int64_t first, int64_t T, int L, int LP, const double *q) {
+    for (int64_t t = 0; t < T; t++, q += LP) {
+        int64_t from = o->ptr[first + t], split = o->split[first + t], to = o->ptr[first + t + 1];
+#define CALL(W) FN(add_to_rows)(W, o, b, from, split, at, q)
+        PANELS(LP, CALL)
+#undef CALL
+        for (int64_t k = split; k < to; k++) {
+            int32_t a = o->attr[k];
+            double c = o->value ? o->value[k] : 1.0;
+            for (int64_t p = b->ptr[a]; p < b->ptr[a + 1]; p++) b->w[p] += c * q[b->label[p]];
+        }
+    }
+}
+
+/* exp(y) for -708 <= y <= 0, to about 1 ulp: y = k ln 2 + r, |r| <= ln 2 / 2, and the Taylor polynomial of exp(r).
+ * Adding 1.5 * 2^52 rounds to an integer and leaves it in the low bits, from where it goes to the exponent. */
+INLINE V FN(exp)(V y) {
+    const V magic = SPREAD(6755399441055744.0);
+    V shifted = y * 1.4426950408889634 + magic;
+    V k = shifted - magic;
+    V r = y - k * 6.93147180369123816490e-01 - k * 1.90821492927058770002e-10;
+    V r2 = r * r, r4 = r2 * r2;
+    V p = (1.0 + r) + r2 * (0.5 + r * 1.66666666666666666667e-01);
+    V u = 4.16666666666666666667e-02 + r * 8.33333333333333333333e-03 + r2 * (1.38888888888888888889e-03 + r * 1.98412698412698412698e-04);
+    V s = 2.48015873015873015873e-05 + r * 2.75573192239858906526e-06 + r2 * (2.75573192239858906526e-07 + r * 2.50521083854417187751e-08);
+    V e = 2.08767569878680989792e-09 + r * 1.60590438368216145994e-10;
+    p += r4 * (u + r4 * (s + r4 * e));
+    return p * (V)(((I)shifted + 1023) << 52);
+}
+
+static double FN(exp_rows)(int64_t rows, int L, int LP, const double *psi, double *x, double *top) {
+    double spread = 0;
+    for (int64_t r = 0; r < rows; r++, psi += LP, x += LP) {
+        double high = psi[0], low = psi[0];
+        V h = SPREAD(high), l = h;
+        int j = 0;
+        for (; j + VW <= L; j += VW) {
+            V y = LOAD(psi + j);
+            h = PICK(GREATER(y, h), y, h);
+            l = PICK(GREATER(l, y), y, l);
+        }
+        for (int i = 0; i < VW; i++) {
+            if (h[i] > high) high = h[i];
+            if (l[i] < low) low = l[i];
+        }
+        for (; j < L; j++) {
+            if (psi[j] > high) high = psi[j];
+            if (psi[j] < low) low = psi[j];
+        }
+        if (!(high - low <= spread)) spread = high - low; /* NaN ends here too */
+        top[r] = high;
+        if (!(high - low <= 700)) continue;               /* the caller takes another way */
+        for (j = 0; j < LP; j += VW) STORE(x + j, FN(exp)(LOAD(psi + j) - high));
+        for (j = L; j < LP; j++) x[j] = 0;
+    }
+    return spread;
+}
+
+/* acc[0:W] = sum_i p[i] M[i][at:at+W], in SETS independent sums so that the additions do not wait for each other */
+INLINE void FN(times_matrix)(const int W, int L, int LP, const double *p, const double *M, V *acc) {
+    V more[SETS][24 / VW];
+    UNROLL for (int s = 0; s < SETS; s++) UNROLL for (int j = 0; j < W / VW; j++) more[s][j] = SPREAD(0.0);
+    int i = 0;
+    for (; i + SETS <= L; i += SETS)
+        UNROLL for (int s = 0; s < SETS; s++) {
+            V c = SPREAD(p[i + s]);
+            UNROLL for (int j = 0; j < W / VW; j++) more[s][j] += c * LOAD(M + (int64_t)(i + s) * LP + j * VW);
+        }
+    for (; i < L; i++) {
+        V c = SPREAD(p[i]);
+        UNROLL for (int j = 0; j < W / VW; j++) more[0][j] += c * LOAD(M + (int64_t)i * LP + j * VW);
+    }
+    UNROLL for (int j = 0; j < W / VW; j++) {
+        acc[j] = more[0][j];
+        UNROLL for (int s = 1; s < SETS; s++) acc[j] += more[s][j];
+    }
+}
+
+INLINE V FN(forward_panel)(const int W, int L, int LP, const double *previous, const double *M, const double *x, double *next) {
+    V acc[24 / VW], sum = SPREAD(0.0);
+    FN(times_matrix)(W, L, LP, previous, M, acc);
+    UNROLL for (int j = 0; j < W / VW; j++) {
+        acc[j] *= LOAD(x + j * VW);
+        STORE(next + j * VW, acc[j]);
+        sum += acc[j];
+    }
+    return sum;
+}
+
+static double FN(forward)(int L, int LP, const double *previous, const double *M, const double *x, double *next) {
+    V sum = SPREAD(0.0);
+#define CALL(W) sum += FN(forward_panel)(W, L, LP, previous, M + at, x + at, next + at)
+    PANELS(LP, CALL)
+#undef CALL
+    double z = 0;
+    for (int i = 0; i < VW; i++) z += sum[i];
+    V inverse = SPREAD(1.0 / z);
+    for (int j = 0; j < LP; j += VW) STORE(next + j, LOAD(next + j) * inverse);
+    return z;
+}
+
+INLINE void FN(backward_panel)(const int W, int L, int LP, const double *v, const double *MT, const double *a, double *b, double *q) {
+    V acc[24 / VW];
+    FN(times_matrix)(W, L, LP, v, MT, acc);
+    UNROLL for (int j = 0; j < W / VW; j++) {
+        STORE(b + j * VW, acc[j]);
+        STORE(q + j * VW, acc[j] * LOAD(a + j * VW));
+    }
+}
+
+static void FN(backward)(int L, int LP, const double *x, const double *b, double inverse_z, const double *MT, const double *a_previous,
+                         double *v, double *b_previous, double *q_previous) {
+    for (int j = 0; j < LP; j += VW) STORE(v + j, LOAD(x + j) * LOAD(b + j) * inverse_z);
+#define CALL(W) FN(backward_panel)(W, L, LP, v, MT + at, a_previous + at, b_previous + at, q_previous + at)
+    PANELS(LP, CALL)
+#undef CALL
+}
+
+/* A tile of R rows and NV vectors of C stays in registers while t runs. */
+INLINE void FN(outer_tile)(const int R, const int NV, int64_t T, int LP, const double *a, const double *v, double *C) {
+    V acc[TILE][3];
+    UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) acc[i][j] = LOAD(C + (int64_t)i * LP + j * VW);
+    for (int64_t t = 0; t < T; t++, a += LP, v += LP)
+        UNROLL for (int i = 0; i < R; i++) {
+            V c = SPREAD(a[i]);
+            UNROLL for (int j = 0; j < NV; j++) acc[i][j] += c * LOAD(v + j * VW);
+        }
+    UNROLL for (int i = 0; i < R; i++) UNROLL for (int j = 0; j < NV; j++) STORE(C + (int64_t)i * LP + j * VW, acc[i][j]);
+}
+
+static void FN(outer)(int64_t T, int L, int LP, const double *a, const double *v, double *C) {
+    for (int i = 0; i < L;) {
+        int R = L - i >= TILE ? TILE : L - i >= 2 ? 2 : 1;
+        for (int at = 0; at < LP;) {
+            int NV = (LP - at) / VW >= 3 ? 3 : 1;
+            if (R == TILE && NV == 3) FN(outer_tile)(TILE, 3, T, LP, a + i, v + at, C + (int64_t)i * LP + at);
+            else if (R == TILE) FN(outer_tile)(TILE, 1, T, LP, a + i, v + at, C + (int64_t)i * LP + at);
+            else if (R == 2 && NV == 3) FN(outer_tile)(2, 3, T, LP, a + i, v + at, C + (int64_t)i * LP + at);
+            else if (R == 2) FN(outer_tile)(2, 1, T, LP, a + i, v + at, C + (int64_t)i * LP + at);
+            else if (NV == 3) FN(outer_tile)(1, 3, T, LP, a + i, v + at, C + (int64_t)i * LP + at);
+            else FN(outer_tile)(1, 1, T, LP, a + i, v + at, C + (int64_t)i * LP + at);
+            at += NV * VW;
+        }
+        i += R;
+    }
+}
+
+INLINE void FN(viterbi_panel)(const int W, int L, int LP, const double *previous, const double *trans, const double *psi, double *next,
+                              int32_t *from) {
+    V best[24 / VW];
+    I who[24 / VW];
+    UNROLL for (int j = 0; j < W / VW; j++) {
+        best[j] = LOAD(trans + j * VW) + previous[0];
+        who[j] = (I){0};
+    }
+    for (int i = 1; i < L; i++) {
+        V c = SPREAD(previous[i]);
+        I number = (I){0} + i;
+        UNROLL for (int j = 0; j < W / VW; j++) {
+            V score = c + LOAD(trans + (int64_t)i * LP + j * VW);
+            I better = GREATER(score, best[j]);
+            best[j] = PICK(better, score, best[j]);
+            who[j] = (number & better) | (who[j] & ~better);
+        }
+    }
+    UNROLL for (int j = 0; j < W / VW; j++) {
+        STORE(next + j * VW, best[j] + LOAD(psi + j * VW));
+        for (int i = 0; i < VW; i++) from[j * VW + i] = (int32_t)who[j][i];
+    }
+}
+
+static void FN(viterbi)(int L, int LP, const double *previous, const double *trans, const double *psi, double *next, int32_t *from) {
+#define CALL(W) FN(viterbi_panel)(W, L, LP, previous, trans + at, psi + at, next + at, from + at)
+    PANELS(LP, CALL)
+#undef CALL
+}
+
+static double FN(dot)(int64_t n, const double *x, const double *y) {
+    V s0 = SPREAD(0.0), s1 = s0;
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += 8)
+        UNROLL for (int j = 0; j < 8; j += 2 * VW > 8 ? 8 : 2 * VW) {
+            s0 += LOAD(x + i + j) * LOAD(y + i + j);
+            if (VW < 8) s1 += LOAD(x + i + j + VW % 8) * LOAD(y + i + j + VW % 8);
+        }
+    s0 += s1;
+    for (int i = 0; i < VW; i++) sum += s0[i];
+    return sum;
+}
+
+static void FN(axpy)(int64_t n, double c, const double *x, double *y) {
+    for (int64_t i = 0; i < n; i += VW) STORE(y + i, LOAD(y + i) + c * LOAD(x + i));
+}
+
+static const Simd FN(table) = {NAME, FN(gather), FN(scatter), FN(exp_rows), FN(forward), FN(backward), FN(outer), FN(viterbi), FN(dot), FN(axpy)};
+
+#undef V
+#undef I
+#undef UNROLL
+#undef INLINE
+#undef PREFETCH
+#undef LOAD
+#undef STORE
+#undef SPREAD
+#undef GREATER
+#undef PICK
+#undef PANELS

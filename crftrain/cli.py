@@ -1,0 +1,405 @@
+"""The commands: parsing and printing, no logic. What they do is in learn, tag, evaluate, dump and template."""
+
+import contextlib
+import errno
+import os
+import sys
+from itertools import chain
+
+import click
+
+from . import __version__, optimizers
+from .errors import CrftrainError, DataError
+from .strength import Strength
+from .train import StopSignal
+
+DEFAULT_ALGORITHM = "lbfgs"
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+def main():
+    """Run a command; every expected failure is one line on stderr and a status: 1 data, model or numbers, 2 usage, 130 INT."""
+    try:
+        status = commands.main(standalone_mode=False) or 0
+        sys.stdout.flush()
+    except click.exceptions.Exit as exit_:
+        status = exit_.exit_code
+    except click.UsageError as error:
+        error.show()
+        status = 2
+    except click.ClickException as error:
+        error.show()
+        status = 1
+    except CrftrainError as error:
+        status = _fail(error)
+    except MemoryError as error:
+        status = _fail(f"out of memory: {error}" if str(error) else "out of memory")
+    except (KeyboardInterrupt, click.Abort):
+        status = 130
+    except BrokenPipeError:
+        status = _closed_pipe()
+    except OSError as error:
+        status = _closed_pipe() if error.errno in (errno.EPIPE, errno.EINVAL) and not error.filename else _fail(error)
+    sys.exit(status)
+
+
+def _fail(error):
+    click.echo(f"crftrain: error: {error}", err=True)
+    return 1
+
+
+def _closed_pipe():
+    """Whoever read our output has had enough: not an error. Nothing may be flushed there any more."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+@click.group(context_settings=CONTEXT)
+@click.version_option(__version__, prog_name="crftrain")
+def commands():
+    """Train linear-chain conditional random fields, and tag with them.
+
+    \b
+      crftrain learn --lambda 1/n train.txt
+      crftrain tag model.bin test.txt | crftrain eval
+    """
+
+
+# ---- learn -----------------------------------------------------------------------------------------------------------
+
+
+class _Parsed(click.ParamType):
+    """A click type out of a function text -> value that raises ValueError."""
+
+    def __init__(self, name, parse):
+        self.name, self.parse = name, parse
+
+    def convert(self, value, param, ctx):
+        try:
+            return self.parse(value) if isinstance(value, str) else value
+        except ValueError as error:
+            return self.fail(str(error), param, ctx)
+
+
+def _click_option(option):
+    """A flag out of an algorithm's declaration of an option."""
+    flags, shown = [option.flag], {"type": _Parsed(option.kind.__name__, option.parse), "metavar": None}
+    if option.choices:
+        shown["metavar"] = "[" + "|".join(option.choices) + "]"
+    if option.kind is bool:
+        flags, shown = [f"{option.flag}/--no-{option.flag[2:]}"], {}
+    return click.Option([*flags, option.name], default=option.default, help=option.help, show_default=True, **shown)
+
+
+class LearnCommand(click.Command):
+    """`learn` has the options of the algorithm that -a names, and no others."""
+
+    def parse_args(self, ctx, args):
+        ctx.meta["algorithm"] = _algorithm(_value_of(args, ("-a", "--algorithm")), ctx)
+        return super().parse_args(ctx, self._long_flags(ctx, args))
+
+    def get_params(self, ctx):
+        algorithm = ctx.meta.get("algorithm") or _algorithm(DEFAULT_ALGORITHM, ctx)
+        return [*self.params, *map(_click_option, algorithm.options), self.get_help_option(ctx)]
+
+    def format_options(self, ctx, formatter):
+        """The common options, then the algorithm's under its own heading."""
+        own = {option.name for option in ctx.meta["algorithm"].options}
+        groups = {"Options": [], f"Options of {ctx.meta['algorithm'].name}": []}
+        for param in self.get_params(ctx):
+            if (record := param.get_help_record(ctx)) is not None:
+                groups["Options" if param.name not in own else f"Options of {ctx.meta['algorithm'].name}"].append(record)
+        for title, records in groups.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+    def _long_flags(self, ctx, args):
+        """-p NAME=VALUE, as CRFsuite has it, becomes --name=VALUE."""
+        out, rest = [], iter(args)
+        for arg in rest:
+            if arg == "--":
+                out += [arg, *rest]
+            elif arg.startswith("-p") and not arg.startswith("--"):
+                setting = arg[2:] or next(rest, "")
+                name, equals, value = setting.partition("=")
+                if not equals:
+                    raise click.UsageError(f"-p {setting}: expected NAME=VALUE", ctx)
+                out.append(self._long_flag(ctx, name.strip(), value))
+            else:
+                out.append(arg)
+        return out
+
+    def _long_flag(self, ctx, name, value):
+        option = ctx.meta["algorithm"].option(name.replace("-", "_"))
+        flag = "--" + name.replace("_", "-").replace(".", "-")
+        if option is None or option.kind is not bool:
+            return f"{flag}={value}"
+        try:
+            return flag if option.parse(value) else f"--no-{flag[2:]}"
+        except ValueError as error:
+            raise click.UsageError(f"-p {name}: {error}", ctx) from None
+
+
+def _value_of(args, flags):
+    """What the last of an option's occurrences says, before click parses anything."""
+    value = DEFAULT_ALGORITHM
+    for i, arg in enumerate(args):
+        if arg == "--":
+            break
+        if arg in flags:
+            value = args[i + 1] if i + 1 < len(args) else value
+        elif arg.startswith("--algorithm="):
+            value = arg.partition("=")[2]
+        elif arg.startswith("-a") and not arg.startswith("--"):
+            value = arg[2:].removeprefix("=")
+    return value
+
+
+def _algorithm(name, ctx):
+    try:
+        return optimizers.get(name)
+    except KeyError:
+        raise click.UsageError(f"no algorithm is called {name!r}, expected one of {', '.join(optimizers.names())}", ctx) from None
+
+
+STRENGTHS = _Parsed("X[,X...]", Strength.parse_list)
+NUMBER = click.FloatRange(min=0, min_open=True)
+
+
+def _column_option(name, default, help):
+    return click.option(name, type=int, default=default, show_default=True, help=help)
+
+
+@commands.command(cls=LearnCommand, options_metavar="[OPTIONS]")
+@click.option("-a", "--algorithm", metavar="NAME", default=DEFAULT_ALGORITHM, show_default=True, help="Training algorithm; `crftrain algorithms` lists them.")
+@click.option("-m", "--model", default="model.bin", show_default=True, help="Where the model is written.")
+@click.option("-t", "--template", metavar="NAME|FILE", help="Feature template: chunk, ner, pos, seg, or a file. Default: by the number of columns.")
+@click.option("--lambda", "lambdas", type=STRENGTHS, help="Strength of the squared penalty: X or X/n, n the number of sequences; a list is a path.  [default: 1/n; 0 if --l1 is given]")
+@click.option("--l1", "l1s", type=STRENGTHS, help="Strength of the absolute penalty: X or X/n; a list is a path.  [default: 0]")
+@click.option("--dev", metavar="FILE", help="Held-out data: scored after each step, the best step is kept.")
+@click.option("--patience", type=click.IntRange(min=1), metavar="N", help="Stop after N steps without a better score on --dev.")
+@click.option("--passes", type=click.IntRange(min=1), metavar="N", help="Largest number of steps: passes, or iterations of a batch method.")
+@click.option("--max-passes", type=NUMBER, metavar="X", help="Largest number of effective passes over the data.")
+@click.option("--max-seconds", type=NUMBER, metavar="X", help="Longest time for optimisation.")
+@click.option("--tol", type=click.FloatRange(min=0), metavar="X", help="Stop when the gap is at most X times the gap at zero weights; 0: never.")
+@click.option("-j", "--threads", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Threads.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of everything random.")
+@click.option("--features", type=click.Choice(["observed", "full"]), default="observed", show_default=True, help="Weights for pairs of attribute and label seen in training, or for all.")
+@click.option("--transitions", type=click.Choice(["full", "observed"]), default="full", show_default=True, help="Weights for all pairs of labels, or for those seen.")
+@click.option("--min-freq", type=click.IntRange(min=0), default=0, metavar="N", help="Drop attributes that occur fewer than N times.")
+@click.option("--format", type=click.Choice(["conll", "items"]), default="conll", show_default=True, help="Columns, or CRFsuite's items.")
+@_column_option("--label-column", -1, "Column of the labels, from 0, or from the end if negative.")
+@click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
+@click.option("--folds", type=click.IntRange(min=2), metavar="N", help="Cross-validate with N folds first, then train on everything.")
+@click.option("--log", metavar="FILE", help="Write a JSON line for the start, each step and the end.")
+@click.option("--trace", is_flag=True, help="Compute the exact objective after each step (not counted in seconds or passes).")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@click.argument("train", nargs=-1, required=True)
+@click.pass_context
+def learn(ctx, train, algorithm, lambdas, l1s, quiet, **settings):
+    """Learn a model from TRAIN files (- is standard input; .gz, .bz2 and .xz are understood).
+
+    \b
+      crftrain learn --lambda 1/n --dev dev.txt train.txt
+      crftrain learn -a lbfgs -t template.txt -m chunk.bin train1.txt train2.txt.gz
+
+    Any option may also be given as -p NAME=VALUE.
+    """
+    from .learn import Settings
+    from .learn import learn as run
+
+    algorithm = ctx.meta["algorithm"]
+    options = {option.name: settings.pop(option.name) for option in algorithm.options}
+    lambdas, l1s = _strengths(ctx, algorithm, lambdas, l1s)
+    if settings["patience"] and not settings["dev"]:
+        raise click.UsageError("--patience needs --dev", ctx)
+    if settings["folds"] and len(lambdas) * len(l1s) > 1:
+        raise click.UsageError("--folds takes one strength, not a list", ctx)
+    if settings["template"] and settings["format"] == "items":
+        raise click.UsageError("--format items has its attributes already: -t does not apply", ctx)
+    say = (lambda text: None) if quiet else (lambda text: click.echo(text, err=True))
+    with StopSignal(say) as stop:
+        outcome = run(
+            Settings(paths=train, algorithm=algorithm, options=options, lambdas=lambdas, l1s=l1s, **settings),
+            say=say,
+            watch=(lambda step_name: ()) if quiet else (lambda step_name: (ProgressLine(step_name),)),
+            stop=stop,
+        )
+    if not quiet:
+        click.echo(f"{settings['model']}: {outcome.model_bytes:,} bytes", err=True)
+    if stop.number is not None:
+        ctx.exit(128 + stop.number)
+
+
+def _strengths(ctx, algorithm, lambdas, l1s):
+    """The lists of strengths, checked against what the algorithm solves."""
+    if lambdas is None:
+        lambdas = (Strength(0.0),) if l1s and any(l1.number for l1 in l1s) else (Strength(1.0, True),)
+    l1s = l1s or (Strength(0.0),)
+    if len(lambdas) > 1 and len(l1s) > 1:
+        raise click.UsageError("--lambda and --l1 cannot both be lists", ctx)
+    if any(l1.number for l1 in l1s) and "l1" not in algorithm.solves:
+        able = [name for name in optimizers.names() if "l1" in optimizers.get(name).solves]
+        raise click.UsageError(f"{algorithm.name} cannot solve --l1" + (f"; these can: {', '.join(able)}" if able else ""), ctx)
+    if any(not l2.number for l2 in lambdas) and not algorithm.solves & {"no-l2"}:
+        raise click.UsageError(f"{algorithm.name} needs --lambda above 0", ctx)
+    return lambdas, l1s
+
+
+class ProgressLine:
+    """A monitor that shows each step: one line that changes on a terminal, else a plain line each."""
+
+    def __init__(self, step_name):
+        self.step_name, self.bar = step_name, None
+
+    def __call__(self, progress):
+        step = progress.step
+        text = f"{self.step_name} {progress.iteration}  objective {'' if step.exact else '~'}{step.objective:.6f}  gap {step.gap:.2e}"
+        if progress.dev:
+            name = "f1" if "f1" in progress.dev else "accuracy"
+            text += f"  dev {name} {progress.dev[name]:.2f}"
+        text += f"  {progress.passes:.1f} passes  {progress.seconds:.1f} s" + (f"  {step.note}" if step.note else "")
+        if sys.stderr.isatty():
+            self._show(text)
+        else:
+            click.echo(text, err=True)
+
+    def _show(self, text):
+        from tqdm import tqdm
+
+        if self.bar is None:
+            self.bar = tqdm(bar_format="{desc}", file=sys.stderr, leave=True)
+        self.bar.set_description_str(text)
+
+    def close(self):
+        if self.bar is not None:
+            self.bar.close()
+
+
+# ---- tag, eval, dump, features, algorithms ---------------------------------------------------------------------------
+
+
+class TagCommand(click.Command):
+    """--marginals may stand alone: then it means --marginals=best."""
+
+    def parse_args(self, ctx, args):
+        out = []
+        for i, arg in enumerate(args):
+            alone = arg == "--marginals" and args[i + 1 : i + 2] not in (["best"], ["all"])
+            out.append("--marginals=best" if alone else arg)
+        return super().parse_args(ctx, out)
+
+
+@commands.command(cls=TagCommand)
+@click.argument("model")
+@click.argument("files", nargs=-1)
+@click.option("--labels-only", is_flag=True, help="Write only the predicted labels.")
+@click.option("--marginals", type=click.Choice(["best", "all"]), help="Write label:probability; with `all` those of every label after it.")
+@click.option("--score", is_flag=True, help="Write @probability and the labelling's probability before each sequence.")
+@click.option("--gold", type=click.Choice(["yes", "no", "auto"]), default="auto", show_default=True, help="Whether items begin with a gold label.")
+@click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
+@click.option("-j", "--threads", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Threads.")
+def tag(model, files, labels_only, marginals, score, gold, encoding, threads):
+    """Tag FILES with MODEL: each input line with its label appended. Reads standard input without FILES.
+
+    Columns may have the gold label or not: the model knows how many to expect.
+    """
+    from .model import load
+    from .read import sentences
+    from .tag import Output, Tagger, tag_stream
+
+    output = Output(labels_only=labels_only, score=score, marginals=marginals)
+    tagger = Tagger(load(model), gold=gold, output=output, encoding=encoding)
+    stream = chain.from_iterable(sentences(path, encoding=encoding) for path in files or ("-",))
+    out = sys.stdout.buffer
+
+    def write(text):
+        out.write(text)
+        out.flush()
+
+    tag_stream(tagger, stream, write, threads=threads)
+
+
+@commands.command("eval")
+@click.argument("files", nargs=-1)
+@_column_option("--gold", -2, "Column of the gold labels.")
+@_column_option("--predicted", -1, "Column of the predicted labels.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--confusion", is_flag=True, help="Print the confusion matrix too.")
+@click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
+def evaluate(files, gold, predicted, as_json, confusion, encoding):
+    """Score the output of `tag`: conlleval's numbers, then sequence accuracy and a table of labels."""
+    import json
+
+    from .evaluate import Evaluation, read_columns
+    from .read import sentences
+
+    stream = chain.from_iterable(sentences(path, encoding=encoding) for path in files or ("-",))
+    evaluation = read_columns(Evaluation(), stream, gold=gold, predicted=predicted)
+    if not evaluation.n_tokens:
+        raise DataError(", ".join(files) or "<stdin>", "no tokens", "lines whose last two columns are gold and predicted labels")
+    if as_json:
+        click.echo(json.dumps(evaluation.as_json(), ensure_ascii=False))
+        return
+    click.echo(evaluation.report())
+    if confusion:
+        click.echo("\n" + evaluation.confusion())
+
+
+@commands.command()
+@click.argument("model")
+@click.option("--top", type=click.IntRange(min=1), metavar="N", help="Only the N heaviest weights of each kind, heaviest first.")
+def dump(model, top):
+    """Print what MODEL has learnt, as text: training facts, transitions, attributes."""
+    from .dump import dump as lines
+    from .model import load
+
+    _write_lines(lines(load(model), top))
+
+
+@commands.command()
+@click.argument("files", nargs=-1)
+@click.option("-t", "--template", required=True, metavar="NAME|FILE", help="Feature template: chunk, ner, pos, seg, or a file.")
+@_column_option("--label-column", -1, "Column of the labels, from 0, or from the end if negative.")
+@click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
+def features(files, template, label_column, encoding):
+    """Print the attributes that a template makes of FILES, in CRFsuite's item format."""
+    from .encode import expand
+    from .learn import load_template
+    from .read import sentences
+
+    stream = chain.from_iterable(sentences(path, encoding=encoding) for path in files or ("-",))
+    _write_lines(chain.from_iterable(expand(stream, load_template(template), label_column=label_column)))
+
+
+@commands.command()
+@click.argument("name", required=False)
+@click.pass_context
+def algorithms(ctx, name):
+    """List the training algorithms, or explain one: its options, defaults and reference."""
+    if name is None:
+        known = [(name, optimizers.get(name).summary) for name in optimizers.names()]
+        _write_lines(f"{name}  {summary}" for name, summary in known)
+        return
+    algorithm = _algorithm(name, ctx)
+    _write_lines(_explained(algorithm))
+
+
+def _explained(algorithm):
+    yield f"{algorithm.name}: {algorithm.summary}"
+    if algorithm.details:
+        yield "\n" + algorithm.details
+    yield f"\nReference: {algorithm.reference}"
+    penalties = [name for kind, name in (("l2", "--lambda"), ("l1", "--l1")) if kind in algorithm.solves]
+    yield f"Penalties: {', '.join(penalties)}" + ("; --lambda 0 works" if "no-l2" in algorithm.solves else "")
+    yield f"A step is one {algorithm.step_name}; by default at most {algorithm.passes}, and --tol {algorithm.tol:g}"
+    for option in algorithm.options:
+        default = {True: "yes", False: "no"}.get(option.default, option.default) if option.kind is bool else option.default
+        yield f"\n  {option.flag}  ({option.range}; default {default})\n      {option.help}"
+
+
+def _write_lines(lines):
+    for line in lines:
+        sys.stdout.write((line.decode() if isinstance(line, bytes) else line) + "\n")

@@ -1,0 +1,227 @@
+"""Sentences -> Corpus and Vocabulary: strings become numbers here and nowhere else.
+
+    read_corpus    training data; every name gets the next number, in order of first appearance
+    Encoder        data to tag or to score, with the names of a Vocabulary; what it does not know is dropped
+    expand         what a template makes of sentences, in CRFsuite's item format
+
+A corpus is three nested runs: sequences are runs of tokens, tokens are runs of occurrences of attributes. An occurrence takes 4
+bytes, and 8 more for its value only where some value is not 1. The loops are in _encode.pyx; here is decided what lines must look like.
+"""
+
+import re
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._encode import Columns, Items, StringTable, drop_rare
+from .errors import DataError, TemplateError
+from .read import columns, sentences, source_name
+from .template import Template, builtin, default_name
+
+__all__ = ["Corpus", "Encoder", "Observations", "StringTable", "Vocabulary", "expand", "read_corpus"]
+
+
+@dataclass
+class Observations:
+    """Occurrences of attributes: token t has attr[ptr[t]:ptr[t+1]]."""
+
+    ptr: np.ndarray  # int64[T+1]
+    attr: np.ndarray  # int32[N]
+    value: np.ndarray | None  # float64[N]; None: all 1
+
+
+@dataclass
+class Corpus:
+    """Sequences as numbers: sequence i is tokens seq[i] .. seq[i+1]-1."""
+
+    seq: np.ndarray  # int64[n+1]
+    label: np.ndarray  # int32[T], -1: none, or not one of the vocabulary
+    nodes: Observations  # attributes that go with a label
+    pairs: Observations | None  # attributes that go with a label pair; the first token of a sequence has none
+    n_labels: int
+
+    @property
+    def n_sequences(self):
+        return len(self.seq) - 1
+
+    @property
+    def n_tokens(self):
+        return len(self.label)
+
+
+@dataclass
+class Vocabulary:
+    """The names behind the numbers, and how the data they were found in look."""
+
+    labels: list  # of str, in order of first appearance
+    attributes: StringTable
+    pair_attributes: StringTable
+    template: Template | None  # None: items
+    format: str  # "conll" or "items"
+    n_columns: int  # of the training data, the label included; 0 for items
+    label_column: int  # from 0; 0 for items
+
+
+def read_corpus(paths, *, template=None, format="conll", label_column=-1, encoding="utf-8", min_freq=0):
+    """(Corpus, Vocabulary) of one or more files; conll without a template takes a built-in one for that many columns."""
+    if format not in ("conll", "items"):
+        raise ValueError(f"format {format!r}")
+    if format == "items" and template is not None:
+        raise TemplateError(template.name, "a template for items, which are attributes already", "data in columns")
+    labels, nodes, pairs = StringTable(), StringTable(), StringTable()
+    vocabulary = Vocabulary([], nodes, pairs, template, format, 0, 0)
+    builder = Items(labels, nodes, learn=True) if format == "items" else None
+    first = None
+    for path in [paths] if isinstance(paths, str) else paths:
+        empty = True
+        for sentence in sentences(path, encoding=encoding):
+            if first is None and format == "conll":
+                _settle_columns(vocabulary, sentence, label_column)
+                builder = Columns(vocabulary.template, labels, nodes, pairs, learn=True)
+            if empty and format == "conll":
+                first = first or sentence
+                builder.expect(vocabulary.n_columns, vocabulary.label_column, _as_in(first, sentence, vocabulary.n_columns))
+            builder.add(sentence)
+            empty = False
+        if empty:
+            raise DataError(source_name(path), "no sentences", "one token a line and a blank line after each sentence")
+    vocabulary.labels = [name.decode() for name in labels.names()]
+    return _without_rare(_corpus(builder, vocabulary), vocabulary, min_freq), vocabulary
+
+
+def _settle_columns(vocabulary, sentence, label_column):
+    """How many columns there are, which is the label, and what template suits them."""
+    n = len(columns(sentence.lines[0]))
+    if n < 2:
+        raise DataError(sentence.place(), "1 column", "at least 2, one of them the label")
+    label = label_column + n if label_column < 0 else label_column
+    if not 0 <= label < n:
+        raise DataError(sentence.place(), f"no column {label_column} for the label", f"{-n} to {n - 1}")
+    vocabulary.n_columns, vocabulary.label_column = n, label
+    vocabulary.template = vocabulary.template or builtin(default_name(n - 1))
+    vocabulary.template.check(n, label)
+
+
+def _as_in(first, sentence, n):
+    """What is expected of lines when the first sentence has n columns."""
+    return f"{n} as on " + (f"line {first.number}" if first.source == sentence.source else first.place())
+
+
+def _corpus(builder, vocabulary):
+    seq, label, ptr, attr, value, pair_ptr, pair_attr = builder.take()
+    pairs = Observations(pair_ptr, pair_attr, None) if vocabulary.template is not None and vocabulary.template.bigrams else None
+    return Corpus(seq, label, Observations(ptr, attr, value), pairs, len(vocabulary.labels))
+
+
+def _without_rare(corpus, vocabulary, least):
+    """Attributes that occur less often are dropped, and the others renumbered without gaps."""
+    if least > 1:
+        vocabulary.attributes = _drop(corpus.nodes, vocabulary.attributes, least)
+        if corpus.pairs is not None:
+            vocabulary.pair_attributes = _drop(corpus.pairs, vocabulary.pair_attributes, least)
+    return corpus
+
+
+def _drop(observations, names, least):
+    kept, n = drop_rare(observations.ptr, observations.attr, observations.value, len(names), least)
+    observations.attr = observations.attr[:n].copy()
+    if observations.value is not None:
+        observations.value = observations.value[:n].copy()
+    return names.keep(kept)
+
+
+class Encoder:
+    """Sentences as the numbers of a vocabulary; unknown attributes are dropped, unknown labels are -1.
+
+    Whether a gold label is there is settled by the first sentence of each source. Columns: there are as many as in training, or one
+    fewer. Items: gold says yes, no, or auto, which is yes if the first field is a label of the vocabulary.
+    """
+
+    def __init__(self, vocabulary, *, gold="auto"):
+        if gold not in ("yes", "no", "auto"):
+            raise ValueError(f"gold {gold!r}")
+        self._vocabulary, self._gold_option = vocabulary, gold
+        self._lock = threading.Lock()  # the builder's buffers serve one sentence at a time
+        self._first, self._gold = None, None
+        labels = StringTable.from_names([label.encode() for label in vocabulary.labels])
+        self._known = labels
+        if vocabulary.format == "items":
+            self._builder = Items(labels, vocabulary.attributes, learn=False)
+        else:
+            vocabulary.template.check(vocabulary.n_columns, vocabulary.label_column)
+            self._builder = Columns(vocabulary.template, labels, vocabulary.attributes, vocabulary.pair_attributes, learn=False)
+
+    def sentence(self, sentence):
+        """The Corpus of one sentence."""
+        return self.encode((sentence,))
+
+    def encode(self, sentences):
+        """The Corpus of the sentences; there may be none."""
+        with self._lock:
+            try:
+                for sentence in sentences:
+                    if self._first is None or sentence.source != self._first.source:
+                        self._begin(sentence)
+                    self._builder.add(sentence)
+            except BaseException:
+                self._builder.take()  # half a sentence must not become part of the next one
+                raise
+            return _corpus(self._builder, self._vocabulary)
+
+    def has_gold(self, sentence):
+        """Whether the sentence's lines carry a gold label."""
+        with self._lock:
+            if self._first is None or sentence.source != self._first.source:
+                self._begin(sentence)
+            return self._gold
+
+    def gold_labels(self, sentence):
+        """The gold labels as they stand there, also those that the vocabulary has not; None if there are none."""
+        if not self.has_gold(sentence):
+            return None
+        if self._vocabulary.format == "items":
+            return [_first_field(line).decode() for line in sentence.lines]
+        return [columns(line)[self._vocabulary.label_column].decode() for line in sentence.lines]
+
+    def _begin(self, sentence):
+        """Settle what the lines of a source look like."""
+        v = self._vocabulary
+        if v.format == "items":
+            known = self._known.get(_first_field(sentence.lines[0])) >= 0
+            gold = self._gold_option == "yes" or (self._gold_option == "auto" and known)
+            self._builder.expect(gold)
+        else:
+            n = len(columns(sentence.lines[0]))
+            gold = n == v.n_columns
+            if not gold and n != v.n_columns - 1:
+                found = f"{n} column{'s' * (n != 1)}"
+                raise DataError(sentence.place(), found, f"{v.n_columns} with the label, or {v.n_columns - 1} without it")
+            expectation = _as_in(sentence, sentence, n)
+            if gold:
+                self._builder.expect(n, v.label_column, expectation)
+            else:
+                self._builder.expect(n, -1, expectation, missing=v.label_column)
+        self._first, self._gold = sentence, gold
+
+
+def _first_field(line):
+    return re.sub(rb"\\([:\\])", rb"\1", line.partition(b"\t")[0])
+
+
+def expand(sentences, template, *, label_column=-1):
+    """Yield the lines of each sentence in item format: label TAB attribute TAB attribute ..., with \\: and \\\\ for : and \\."""
+    for line in template.bigrams:
+        raise TemplateError(template.place(line), "a line for label pairs with macros, which items cannot express", "a plain B line")
+    for line in template.unigrams:
+        if any(isinstance(piece, bytes) and b"\t" in piece for piece in line.pieces):
+            raise TemplateError(template.place(line), "a tab, which ends an attribute in items", "a space")
+    first = builder = None
+    for sentence in sentences:
+        if first is None:
+            first = sentence
+            vocabulary = Vocabulary([], StringTable(), StringTable(), template, "conll", 0, 0)
+            _settle_columns(vocabulary, sentence, label_column)
+            builder = Columns(template, StringTable(), StringTable(), StringTable(), learn=False)
+            builder.expect(vocabulary.n_columns, vocabulary.label_column, _as_in(first, first, vocabulary.n_columns))
+        yield builder.items(sentence)

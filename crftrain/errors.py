@@ -1,0 +1,35 @@
+"""What can go wrong, said once: every error names the place, the finding and the expectation.
+
+    train.txt:812: 2 columns, expected 3 as on line 1
+    ^ place        ^ finding  ^ expectation
+
+cli.py turns a CrftrainError into one line on stderr and exit status 1; nothing else catches them.
+"""
+
+
+class CrftrainError(Exception):
+    """An error that the user can understand and act on."""
+
+    def __init__(self, place, finding, expectation=""):
+        self.place, self.finding, self.expectation = place, finding, expectation
+        super().__init__(place, finding, expectation)
+
+    def __str__(self):
+        where = f"{self.place}: " if self.place else ""
+        return where + self.finding + (f", expected {self.expectation}" if self.expectation else "")
+
+
+class DataError(CrftrainError):
+    """Training or test data that cannot be read as it stands; place is FILE:LINE."""
+
+
+class TemplateError(CrftrainError):
+    """A template line that means nothing; place is FILE:LINE."""
+
+
+class ModelError(CrftrainError):
+    """A model file that is not whole, not ours, or cannot be written; place is the file."""
+
+
+class TrainingError(CrftrainError):
+    """Numbers that left the range of floating point; place is the algorithm."""

@@ -1,0 +1,49 @@
+"""Cross-validation: every sequence is tagged once, by a model that has not seen it, and all are scored together."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from .encode import Corpus, Observations
+from .errors import CrftrainError
+from .layout import arrange
+from .tag import score_corpus
+
+
+def take(corpus, sequences):
+    """The corpus of some of the sequences, in the order given."""
+    tokens, seq = _ranges(corpus.seq, sequences)
+    pairs = None if corpus.pairs is None else _take_tokens(corpus.pairs, tokens)
+    return Corpus(seq, corpus.label[tokens], _take_tokens(corpus.nodes, tokens), pairs, corpus.n_labels)
+
+
+def _take_tokens(observations, tokens):
+    occurrences, ptr = _ranges(observations.ptr, tokens)
+    value = None if observations.value is None else observations.value[occurrences]
+    return Observations(ptr, observations.attr[occurrences], value)
+
+
+def _ranges(ptr, chosen):
+    """(all of ptr[i] .. ptr[i+1]-1 for the chosen i, the new ptr)."""
+    size = ptr[chosen + 1] - ptr[chosen]
+    new = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    return np.repeat(ptr[chosen] - new[:-1], size) + np.arange(new[-1]), new
+
+
+def cross_validate(settings, training, fit_point, *, stop=None):
+    """A report of all predictions together; sequence i belongs to fold i mod N.
+
+    Attributes that only the left-out fold has get no weights. fit_point(settings, training, problem's strengths) trains.
+    """
+    corpus, folds = training.corpus, settings.folds
+    if folds > corpus.n_sequences:
+        raise CrftrainError("--folds", f"{folds} folds of {corpus.n_sequences} sequences", "no more folds than sequences")
+    fold, evaluation = np.arange(corpus.n_sequences) % folds, None
+    for k in range(folds):
+        rest, left_out = take(corpus, np.flatnonzero(fold != k)), take(corpus, np.flatnonzero(fold == k))
+        layout = arrange(rest, training.vocabulary, features=settings.features, transitions=settings.transitions, dense=training.dense)
+        outcome = fit_point(settings, replace(training, corpus=rest, layout=layout), stop=stop)
+        if stop is not None and stop.number is not None:
+            raise KeyboardInterrupt
+        evaluation = score_corpus(layout, outcome.w, left_out, training.vocabulary.labels, evaluation)
+    return f"{folds} folds, each tagged by a model of the others:\n{evaluation.report()}"

@@ -1,0 +1,346 @@
+"""From training files to a model file: what `crftrain learn` does, step by step.
+
+    1. the place of the model is tried, the files are read and encoded            read, template, encode
+    2. weights are counted; how much memory they take is said before it is taken  layout
+    3. for each regularisation strength: train, warm-started from the last one    train, optimizers
+    4. the chosen weights are written                                             model
+"""
+
+import json
+import math
+import os
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+from . import __version__, model
+from ._problem import Problem
+from .encode import read_corpus
+from .errors import CrftrainError, TrainingError
+from .folds import cross_validate
+from .layout import arrange, number
+from .tag import HeldOutData
+from .template import Template, builtin, builtin_names
+from .train import HeldOut, Limits, Plateau, fit
+
+MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything `learn` was asked for."""
+
+    paths: tuple
+    algorithm: object
+    options: dict
+    model: str = "model.bin"
+    template: str | None = None
+    lambdas: tuple = ()
+    l1s: tuple = ()
+    dev: str | None = None
+    patience: int | None = None
+    passes: int | None = None
+    max_passes: float | None = None
+    max_seconds: float | None = None
+    tol: float | None = None
+    threads: int = 1
+    seed: int = 1
+    features: str = "observed"
+    transitions: str = "full"
+    min_freq: int = 0
+    format: str = "conll"
+    encoding: str = "utf-8"
+    label_column: int = -1
+    folds: int | None = None
+    trace: bool = False
+    log: str | None = None
+
+
+class Log:
+    """JSON lines for scripts and benchmarks; what is unknown is null, never NaN."""
+
+    def __init__(self, path):
+        try:
+            self.file = open(path, "w", encoding="utf-8") if path else None  # noqa: SIM115
+        except OSError as error:
+            raise CrftrainError(path, f"the log cannot be written: {error.strerror}") from None
+
+    def write(self, event, **values):
+        if self.file:
+            print(json.dumps({"event": event, **{key: _plain(value) for key, value in values.items()}}), file=self.file, flush=True)
+
+    def close(self):
+        if self.file:
+            self.file.close()
+
+
+def _plain(value):
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else None
+    return value
+
+
+@dataclass
+class Training:
+    """A corpus ready to be learnt from."""
+
+    corpus: object
+    vocabulary: object
+    dense: int
+    layout: object
+    encode_seconds: float
+
+    @property
+    def facts(self):
+        """The numbers that logs, models and memory estimates speak of."""
+        return SimpleNamespace(
+            n_sequences=self.corpus.n_sequences,
+            n_tokens=self.corpus.n_tokens,
+            n_labels=len(self.vocabulary.labels),
+            n_attributes=len(self.vocabulary.attributes) + len(self.vocabulary.pair_attributes),
+            n_features=self.layout.n_features,
+        )
+
+
+def learn(settings, *, say=lambda text: None, watch=lambda step_name: (), stop=None):
+    """Train as the settings ask and write the model; returns the Outcome of the chosen point.
+
+    say(text) tells the user something; watch(step_name) gives further monitors (a progress bar); stop is a StopSignal.
+    """
+    model.check_writable(settings.model)
+    log = Log(settings.log)
+    try:
+        training = prepare(settings, say)
+        heldout = None
+        if settings.dev:
+            heldout = HeldOutData(settings.dev, training.vocabulary, encoding=settings.encoding)
+        say(describe(settings, training))
+        if settings.folds:
+            say(cross_validate(settings, training, fit_point, stop=stop))
+        outcome, facts = _follow_path(settings, training, heldout, log, say, watch, stop)
+        outcome.model_bytes = model.save(settings.model, training.vocabulary, training.layout, outcome.w, facts)
+        log.write("end", **_end_event(outcome), peak_rss_mb=_peak_rss(), model_bytes=outcome.model_bytes)
+    finally:
+        log.close()
+    return outcome
+
+
+def prepare(settings, say=lambda text: None):
+    """Read, encode and number: a Training."""
+    started = time.perf_counter()
+    template = load_template(settings.template) if settings.format == "conll" else None
+    corpus, vocabulary = read_corpus(
+        settings.paths,
+        template=template,
+        format=settings.format,
+        label_column=settings.label_column,
+        encoding=settings.encoding,
+        min_freq=settings.min_freq,
+    )
+    if settings.format == "conll" and template is None:
+        say(f"template: {vocabulary.template.name}, chosen for {vocabulary.n_columns - 1} columns beside the label (-t chooses another)")
+    dense = number(corpus, vocabulary) if settings.features == "observed" else 0
+    layout = arrange(corpus, vocabulary, features=settings.features, transitions=settings.transitions, dense=dense)
+    return Training(corpus, vocabulary, dense, layout, time.perf_counter() - started)
+
+
+def load_template(name):
+    """A template by the name of a built-in one or of a file; None stays None."""
+    if name is None:
+        return None
+    if name in builtin_names() and not os.path.exists(name):
+        return builtin(name)
+    try:
+        return Template.parse(Path(name).read_text(encoding="utf-8-sig"), name)
+    except (OSError, UnicodeDecodeError) as error:
+        known = ", ".join(builtin_names())
+        raise CrftrainError(name, f"the template cannot be read: {getattr(error, 'strerror', None) or error}", f"a file, or one of {known}") from None
+
+
+def describe(settings, training):
+    """What is about to be trained and what it will take; TrainingError if that is more than the machine has free."""
+    facts, algorithm = training.facts, settings.algorithm
+    need = algorithm.memory(facts, settings.options) + 8 * facts.n_features * (settings.threads - 1 + bool(settings.dev))
+    corpus = sum(array.nbytes for array in _arrays(training.corpus))
+    free = _free_memory()
+    if free is not None and need > free:
+        raise TrainingError(
+            algorithm.name,
+            f"{facts.n_features:,} features take {need / MEGABYTE:,.0f} MB, and {free / MEGABYTE:,.0f} MB of memory are free",
+            "fewer: --min-freq 2, --features observed, or an algorithm that keeps fewer vectors",
+        )
+    return (
+        f"{facts.n_sequences:,} sequences, {facts.n_tokens:,} tokens, {facts.n_labels:,} labels, {facts.n_attributes:,} attributes\n"
+        f"{facts.n_features:,} features; {algorithm.name} will take {need / MEGABYTE:,.0f} MB, the corpus takes {corpus / MEGABYTE:,.0f} MB"
+    )
+
+
+def _arrays(corpus):
+    yield from (corpus.seq, corpus.label)
+    for observations in (corpus.nodes, corpus.pairs):
+        if observations is not None:
+            yield from (array for array in (observations.ptr, observations.attr, observations.value) if array is not None)
+
+
+def _free_memory():
+    """Bytes that can be had without swapping; None where the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        return None
+
+
+def _peak_rss():
+    try:
+        import resource
+    except ImportError:
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform != "darwin" else MEGABYTE)
+
+
+def points(settings):
+    """The (lambda, l1) pairs of the path; at most one of the two is a list."""
+    return [(l2, l1) for l2 in settings.lambdas for l1 in settings.l1s]
+
+
+def monitors(settings, training, heldout, *, stop=None):
+    """The monitors that every fit has, held-out scores first."""
+    algorithm = settings.algorithm
+    watching = [HeldOut(heldout.scorer(training.layout), patience=settings.patience)] if heldout else []
+    limits = Limits(
+        steps=algorithm.passes if settings.passes is None else settings.passes,
+        max_passes=settings.max_passes,
+        max_seconds=settings.max_seconds,
+        step_name=algorithm.step_name,
+    )
+    return [*watching, *([stop] if stop else []), *([Plateau()] if _tol(settings) > 0 else []), limits]
+
+
+def _tol(settings):
+    return settings.algorithm.tol if settings.tol is None else settings.tol
+
+
+def fit_point(settings, training, *, strengths=None, w=None, heldout=None, problem=None, watching=(), stop=None):
+    """Train at one strength, the settings' first unless given; from zero unless w is given, which changes in place."""
+    algorithm, n = settings.algorithm, training.corpus.n_sequences
+    l2, l1 = strengths or points(settings)[0]
+    numbers = {"l2": l2.at(n), "l1": l1.at(n)}
+    if problem is None:
+        problem = Problem(training.corpus, training.layout, threads=settings.threads, **numbers)
+    w = np.zeros(problem.n_features) if w is None else w
+    optimiser = algorithm.make(problem, w, np.random.default_rng(settings.seed), **settings.options)
+    watching = [*monitors(settings, training, heldout, stop=stop), *watching]
+    return fit(problem, optimiser, tol=_tol(settings), monitors=watching, trace=settings.trace)
+
+
+def _follow_path(settings, training, heldout, log, say, watch, stop):
+    """Train at each strength, each from where the one before ended; (the chosen outcome, its facts)."""
+    facts, algorithm = training.facts, settings.algorithm
+    w = np.zeros(facts.n_features)
+    path, chosen, first = points(settings), None, None
+    for k, (l2, l1) in enumerate(path):
+        numbers = {"l2": l2.at(facts.n_sequences), "l1": l1.at(facts.n_sequences)}
+        problem = first.at(**numbers) if first else Problem(training.corpus, training.layout, threads=settings.threads, **numbers)
+        first = first or problem
+        where = {"path": k} if len(path) > 1 else {}
+        log.write("start", **where, **_start_event(settings, facts, problem), encode_seconds=training.encode_seconds, version=__version__)
+        if len(path) > 1:
+            say(f"lambda {l2}, l1 {l1}:")
+
+        def write_step(progress, where=where):
+            log.write("step", **where, **_step_event(progress))
+
+        watchers = watch(algorithm.step_name)
+        outcome = fit_point(
+            settings, training, w=w, heldout=heldout, problem=problem, watching=[write_step, *watchers], stop=stop
+        )
+        for watcher in watchers:
+            watcher.close()
+        say(_ending(outcome, algorithm))
+        if chosen is None or heldout is None or outcome.dev_score > chosen[0].dev_score:
+            kept = outcome.w.copy() if len(path) > 1 else outcome.w
+            chosen = replace(outcome, w=kept), _model_facts(settings, facts, problem, outcome)
+        if k < len(path) - 1:
+            log.write("end", **where, **_end_event(outcome), peak_rss_mb=_peak_rss(), model_bytes=None)
+        if stop is not None and stop.number is not None:
+            break
+    return chosen
+
+
+def _start_event(settings, facts, problem):
+    return {
+        "algorithm": settings.algorithm.name,
+        "options": settings.options,
+        **vars(facts),
+        "lambda": problem.l2,
+        "l1": problem.l1,
+        "threads": settings.threads,
+        "seed": settings.seed,
+    }
+
+
+def _step_event(progress):
+    step = progress.step
+    return {
+        "iteration": progress.iteration,
+        "passes": progress.passes,
+        "seconds": progress.seconds,
+        "objective": step.objective,
+        "exact": step.exact,
+        "gap": step.gap,
+        "active": int(np.count_nonzero(progress.solution)),
+        **({"dev": progress.dev} if progress.dev else {}),
+    }
+
+
+def _end_event(outcome):
+    return {
+        "reason": outcome.reason,
+        "iteration": outcome.iteration,
+        "passes": outcome.passes,
+        "seconds": outcome.seconds,
+        "objective": outcome.objective,
+        "gap": outcome.gap,
+        "bound": outcome.bound,
+        "active": outcome.active,
+        **({"best_iteration": outcome.best_iteration, "dev": outcome.dev} if outcome.dev else {}),
+    }
+
+
+def _model_facts(settings, facts, problem, outcome):
+    """What the model file says of its training; nothing that differs between two runs alike."""
+    return {
+        **_start_event(settings, facts, problem),
+        "version": __version__,
+        "features": settings.features,
+        "transitions": settings.transitions,
+        "min_freq": settings.min_freq,
+        "converged": outcome.converged,
+        "reason": outcome.reason,
+        "iteration": outcome.iteration,
+        "passes": outcome.passes,
+        "objective": outcome.objective,
+        "gap": outcome.gap,
+        "bound": outcome.bound,
+        **({"best_iteration": outcome.best_iteration, "dev": outcome.dev} if outcome.dev else {}),
+    }
+
+
+def _ending(outcome, algorithm):
+    """One or two lines for the user."""
+    lines = [
+        f"{outcome.reason}: {algorithm.step_name} {outcome.iteration}, {outcome.passes:.1f} effective passes, {outcome.seconds:.2f} s; "
+        f"objective {outcome.objective:.8g}, gap {outcome.gap:.3g}, {outcome.active:,} active features"
+    ]
+    if outcome.dev:
+        lines.append(f"kept {algorithm.step_name} {outcome.best_iteration}: held-out " + ", ".join(f"{k} {v:.2f}" for k, v in outcome.dev.items()))
+    if not outcome.converged and not outcome.dev and not math.isnan(outcome.gap):
+        lines.append("not converged: the optimum is not reached, which the model file says too")
+    return "\n".join(lines)

@@ -1,0 +1,34 @@
+"""Regularisation strengths as people write them: a number, or c/n with n the number of training sequences."""
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Strength:
+    """`number`, or number / n."""
+
+    number: float
+    per_sequence: bool = False
+
+    @classmethod
+    def parse(cls, text):
+        """ValueError says what was expected."""
+        numerator, slash, rest = text.strip().partition("/")
+        try:
+            number = float(numerator)
+        except ValueError:
+            number = math.nan
+        if not (math.isfinite(number) and number >= 0 and (not slash or rest.strip() == "n")):
+            raise ValueError(f"{text!r} is not a number >= 0 or one divided by n, as in 0.01 or 1/n")
+        return cls(number, bool(slash))
+
+    @classmethod
+    def parse_list(cls, text):
+        return tuple(cls.parse(part) for part in text.split(","))
+
+    def at(self, n):
+        return self.number / n if self.per_sequence else self.number
+
+    def __str__(self):
+        return f"{self.number:g}" + ("/n" if self.per_sequence else "")
