@@ -9,12 +9,11 @@
 3) All attributes of a token are written and hashed, and the slots they may be in asked for from memory, before the first one is
    looked up: waiting for memory is what this would otherwise do most of the time.
 
-Columns and Items are the two formats; a Builder collects what they find in arrays that numpy takes over.
+Columns is one of the two formats, _items.pyx has the other; a Builder collects what they find in arrays that numpy takes over.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.math cimport isfinite
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdio cimport snprintf
 from libc.string cimport memcpy
 
@@ -22,11 +21,8 @@ from ._strings cimport SLACK, Growing, StringTable as Table, crf_prefetch, hash_
 
 import numpy as np
 
-from ._strings import StringTable  # noqa: F401  (for those who import it from here)
+from ._strings import StringTable  # no-cython-lint: it is imported from here too
 from .errors import DataError
-
-cdef extern from "Python.h":
-    double PyOS_string_to_double(const char* s, char** end, void* overflow) except? -1.0
 
 cdef enum:
     MOST_CELLS = 1 << 16            # a Memo starts anew when it has seen so many
@@ -34,12 +30,6 @@ cdef enum:
 cdef struct Text:
     const char* at
     int64_t length
-
-cdef struct Key:                    # an attribute of the token at hand
-    int64_t at                      # its text: base + at
-    int64_t length
-    double value
-    uint32_t hash
 
 cdef struct Piece:                  # of a template line
     Text text                       # a literal, if column is -1
@@ -50,14 +40,6 @@ cdef struct Piece:                  # of a template line
 
 cdef class Builder:
     """Collects sequences: labels, attributes and, in a corpus that has any, their values."""
-
-    cdef Table labels, nodes, pairs
-    cdef bint learn                 # new names get numbers; else they are dropped
-    cdef bint valued                # a value other than 1 was seen
-    cdef int64_t n_tokens, n_nodes, n_pairs
-    cdef Growing seq, label, node_ptr, node_attr, node_value, pair_ptr, pair_attr
-    cdef Growing buffer             # the sentence's lines
-    cdef Growing keys               # Key of the attributes of one token
 
     def __init__(self, Table labels, Table nodes, Table pairs, *, bint learn):
         self.labels, self.nodes, self.pairs, self.learn = labels, nodes, pairs, learn
@@ -134,9 +116,6 @@ cdef class Builder:
         for _ in range(self.n_nodes):
             self.node_value.push(&one, sizeof(one))
         return 0
-
-
-# ---- columns and a template
 
 
 cdef class Memo:
@@ -284,6 +263,7 @@ cdef class Columns(Builder):
     cdef int cut(self, sentence) except -1:
         """Lines to cells[t][column] and names[t]."""
         cdef list lines = sentence.lines
+        cdef bytes line
         cdef Py_ssize_t t, n_bytes = 0
         for line in lines:
             n_bytes += PyBytes_GET_SIZE(line)
@@ -390,108 +370,6 @@ cdef class Columns(Builder):
         return 0
 
 
-# ---- items
-
-
-cdef class Items(Builder):
-    """Reads sentences in CRFsuite's item format: label TAB attribute[:value] TAB ..."""
-
-    cdef bint gold                  # lines begin with a label
-
-    def __init__(self, Table labels, Table nodes, *, learn):
-        super().__init__(labels, nodes, Table(), learn=learn)
-        self.gold = True
-
-    def expect(self, gold):
-        """Whether lines begin with a label."""
-        self.gold = gold
-
-    def add(self, sentence):
-        """Add one sequence."""
-        cdef Py_ssize_t t
-        cdef list lines = sentence.lines
-        for t in range(len(lines)):
-            line = lines[t]
-            self.buffer.used = self.keys.used = 0
-            self.buffer.reserve(PyBytes_GET_SIZE(line) + 2)
-            memcpy(self.buffer.data, PyBytes_AS_STRING(line), PyBytes_GET_SIZE(line))
-            self.add_line(sentence, t, PyBytes_GET_SIZE(line))
-        self.end_sequence()
-
-    cdef int add_line(self, sentence, Py_ssize_t t, Py_ssize_t n) except -1:
-        """One token, from the buffer."""
-        cdef char* p = self.buffer.data
-        cdef char* end = p + n
-        cdef char* name_end
-        cdef Key key
-        cdef Key* keys
-        cdef Py_ssize_t k
-        end[0] = b"\t"
-        end[1] = 0
-        if n >= 8 and p[:8] == b"@weight:":
-            raise DataError(sentence.place(t), "sequence weights (@weight) are not supported", "label TAB attribute TAB ...")
-        if self.gold:
-            p = unescape(p, False, &name_end)
-            if name_end == self.buffer.data:
-                raise DataError(sentence.place(t), "no label before the first tab", "label TAB attribute TAB ...")
-            self.add_label(self.buffer.data, name_end - self.buffer.data)
-        else:
-            self.add_label(NULL, -1)
-        while p < end:
-            if p[0] == b"\t":
-                p += 1
-                continue
-            key.at = p - self.buffer.data
-            p = unescape(p, True, &name_end)
-            key.length = name_end - self.buffer.data - key.at
-            key.value = 1
-            if p[0] == b":":
-                if key.length == 0:
-                    raise DataError(sentence.place(t), "a value without an attribute before it", "attribute:value, or attribute\\:")
-                p = self.read_value(sentence, t, &key, p + 1)
-            key.hash = hash_of(self.buffer.data + key.at, key.length, self.nodes.seed)
-            crf_prefetch(&self.nodes.slots[key.hash & self.nodes.mask])
-            self.keys.push(&key, sizeof(key))
-        self.n_nodes += self.add_attributes(
-            self.nodes, self.buffer.data, <Key*> self.keys.data, self.keys.used // sizeof(Key), self.node_attr)
-        return self.end_token()
-
-    cdef char* read_value(self, sentence, Py_ssize_t t, Key* key, char* p) except NULL:
-        """Read the value that ends at the next tab; its end."""
-        cdef char* stop = p
-        if p[0] == b"1" and p[1] == b"\t":
-            return p + 1
-        try:
-            key.value = PyOS_string_to_double(p, &stop, NULL)
-        except ValueError:
-            pass
-        if stop == p or stop[0] != b"\t" or not isfinite(key.value):
-            while stop[0] != b"\t":
-                stop += 1
-            name = self.buffer.data[key.at:key.at + min(key.length, 40)].decode("utf-8", "replace")
-            value = p[:min(stop - p, 40)].decode("utf-8", "replace")
-            raise DataError(sentence.place(t), f"value {value!r} of attribute {name!r}", "a finite number")
-        if key.value != 1 and not self.valued:
-            self.start_values()
-        return stop
-
-
-cdef char* unescape(char* p, bint to_colon, char** name_end) noexcept nogil:
-    """Take \\: and \\\\ for : and \\ in place, up to a tab, or to a bare colon; where it was found. The name ends at name_end."""
-    cdef char* out
-    while p[0] != b"\t" and p[0] != b"\\" and not (to_colon and p[0] == b":"):
-        p += 1
-    out = p                         # from the first backslash on, what is written lags behind what is read
-    while p[0] != b"\t" and not (to_colon and p[0] == b":"):
-        if p[0] == b"\\" and (p[1] == b":" or p[1] == b"\\"):
-            p += 1
-        out[0] = p[0]
-        out += 1
-        p += 1
-    name_end[0] = out
-    return p
-
-
 cdef int write_escaped(Growing out, const char* p, int64_t n) except -1:
     """Append n bytes as a field of the item format."""
     cdef int64_t i
@@ -506,28 +384,3 @@ cdef int write_escaped(Growing out, const char* p, int64_t n) except -1:
         to += 1
     out.used = to - out.data
     return 0
-
-
-# ---- rare attributes
-
-
-def drop_rare(int64_t[::1] ptr, int32_t[::1] attr, value, Py_ssize_t n_attributes, int64_t least):
-    """Drop, in place, what occurs less than so often: (the numbers kept, in order; the occurrences left)."""
-    cdef double[::1] values = value
-    count = np.bincount(attr, minlength=n_attributes) if attr.shape[0] else np.zeros(n_attributes, np.int64)
-    kept = np.flatnonzero(count >= least)
-    new = np.full(n_attributes, -1, np.int32)
-    new[kept] = np.arange(len(kept), dtype=np.int32)
-    cdef int32_t[::1] number = new
-    cdef Py_ssize_t t, k, out = 0
-    cdef int64_t begin = 0, end
-    for t in range(ptr.shape[0] - 1):
-        end = ptr[t + 1]
-        for k in range(begin, end):
-            if number[attr[k]] >= 0:
-                attr[out] = number[attr[k]]
-                if values is not None:
-                    values[out] = values[k]
-                out += 1
-        begin, ptr[t + 1] = end, out
-    return kept, out

@@ -1,6 +1,6 @@
 """All mathematics of one sequence: gather, forward-backward, Viterbi, scatter."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
 
 cdef extern from "_simd.h":
@@ -16,6 +16,8 @@ cdef extern from "_simd.h":
         double* w               # sparse attribute a: w[p] for label[p], ptr[a] <= p < ptr[a+1]
         const int64_t* ptr
         const int32_t* label
+        int whole               # every dense block has all L labels
+        const uint64_t* present # else bit j of present[a]: dense attribute a has a weight for label j; NULL if L > 64
 
     ctypedef struct Simd:
         const char* name
@@ -27,6 +29,9 @@ cdef extern from "_simd.h":
                       double* v, double* b_previous, double* q_previous) noexcept nogil
         void outer(int64_t T, int L, int LP, const double* a, const double* v, double* C) noexcept nogil
         void viterbi(int L, int LP, const double* previous, const double* trans, const double* psi, double* next, int32_t* come_from) noexcept nogil
+        void settle(const Occurrences*, const Blocks* v, const Blocks* d, double* last, double S, int64_t first, int64_t T, int L, int LP) noexcept nogil
+        double settle_rows(int64_t rows, int L, int LP, double* v, const double* d, double* last, double S, double beta, double scale,
+                           double l2, double* w) noexcept nogil
         double dot(int64_t n, const double* x, const double* y) noexcept nogil
         void axpy(int64_t n, double c, const double* x, double* y) noexcept nogil
 
@@ -96,6 +101,7 @@ cdef class BlockView:
     cdef bint padded                    # dense blocks live in rows of LP, apart from the vector
     cdef Blocks nodes, pairs
     cdef double[::1] rows, vector
+    cdef uint64_t[::1] present
     cdef int64_t n_rows
     cdef object label
     cdef int point_to(self, double[::1] vector) except -1
@@ -103,7 +109,11 @@ cdef class BlockView:
     cdef void add_rows(self) noexcept nogil
 
 
+cdef int padded_labels(int L) noexcept nogil
+cdef object aligned(int64_t n)          # n zeros that begin at a cache line
 cdef void set_transitions(Weights* W) noexcept nogil
+cdef void scatter_pairs(const Tokens* s, const Blocks* pairs, int64_t first, int64_t T, const Lattice* X) noexcept nogil
+cdef void gather_pairs(const Weights* W, const Tokens* s, int64_t first, int64_t T, double* e) noexcept nogil
 
 
 cdef class Scorer:

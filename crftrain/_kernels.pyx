@@ -350,26 +350,46 @@ cdef int64_t whole_rows(layout) except -1:
     return max(0, layout.n_attributes - (padded_labels(L) - L + L - 1) // L)
 
 
-cdef class BlockView:
-    """The layout's blocks as the kernels see them, over a vector of weights or a gradient."""
+cdef object aligned(int64_t n):
+    """n zeros that begin at a cache line."""
+    memory = np.zeros(n + 8)
+    start = -memory.ctypes.data // 8 % 8
+    return memory[start:start + n]
 
-    def __init__(self, layout):
+
+cdef class BlockView:
+    """The layout's blocks as the kernels see them, over a vector of weights or a gradient.
+
+    Padded: dense blocks are kept in rows of LP, apart from the vector. Else they are read in place, which takes
+    blocks that have all L labels.
+    """
+
+    def __init__(self, layout, *, padded=None):
         cdef int L = layout.n_labels, LP = padded_labels(L)
         cdef int64_t dense = whole_rows(layout)
         cdef const int64_t[::1] ptr = layout.ptr, pair_ptr = layout.pair_ptr
         cdef const int32_t[::1] label, pair = layout.pair
-        self.layout, self.L, self.LP, self.padded = layout, L, LP, layout.label is not None
-        if self.padded:
-            self.label = np.ascontiguousarray(layout.label, dtype=np.int32)
-        else:   # only the last few attributes are not read as rows
+        cdef int64_t a, p
+        self.layout, self.L, self.LP = layout, L, LP
+        self.nodes.whole = layout.label is None
+        self.padded = not self.nodes.whole if padded is None else padded
+        if self.nodes.whole:    # only the labels of the last few attributes are looked at
             self.label = np.tile(np.arange(L, dtype=np.int32), layout.n_attributes - dense)
+        else:
+            self.label = np.ascontiguousarray(layout.label, dtype=np.int32)
         label = self.label
-        self.rows = np.zeros(dense * LP if self.padded else 0)
-        self.n_rows = self.rows.shape[0] // LP if LP else 0
+        self.n_rows = dense if self.padded else 0
+        self.rows = aligned(self.n_rows * LP)
         self.nodes.stride = LP if self.padded else L
         self.nodes.ptr, self.pairs.ptr = &ptr[0], &pair_ptr[0]
+        self.present = np.zeros(max(1, dense), np.uint64)
+        if self.padded and not self.nodes.whole and L <= 64:
+            for a in range(dense):
+                for p in range(ptr[a], ptr[a + 1]):
+                    self.present[a] |= (<uint64_t> 1) << label[p]
+            self.nodes.present = &self.present[0]
         # labels are looked up by the position in the vector
-        self.nodes.label = (&label[0] if label.shape[0] else NULL) - (0 if self.padded else ptr[dense])
+        self.nodes.label = (&label[0] if label.shape[0] else NULL) - (ptr[dense] if self.nodes.whole else 0)
         self.pairs.label = (&pair[0] if pair.shape[0] else NULL) - pair_ptr[0]
 
     cdef int point_to(self, double[::1] vector) except -1:
@@ -382,17 +402,25 @@ cdef class BlockView:
 
     cdef void spread_rows(self) noexcept nogil:
         """Whole rows from the vector; what has no weight stays zero."""
-        cdef int64_t a, p
+        cdef int64_t a, p, j
         for a in range(self.n_rows):
-            for p in range(self.nodes.ptr[a], self.nodes.ptr[a + 1]):
-                self.rows[a * self.LP + self.nodes.label[p]] = self.vector[p]
+            if self.nodes.whole:
+                for j in range(self.L):
+                    self.rows[a * self.LP + j] = self.vector[a * self.L + j]
+            else:
+                for p in range(self.nodes.ptr[a], self.nodes.ptr[a + 1]):
+                    self.rows[a * self.LP + self.nodes.label[p]] = self.vector[p]
 
     cdef void add_rows(self) noexcept nogil:
         """The vector += whole rows; what has no weight is dropped."""
-        cdef int64_t a, p
+        cdef int64_t a, p, j
         for a in range(self.n_rows):
-            for p in range(self.nodes.ptr[a], self.nodes.ptr[a + 1]):
-                self.vector[p] += self.rows[a * self.LP + self.nodes.label[p]]
+            if self.nodes.whole:
+                for j in range(self.L):
+                    self.vector[a * self.L + j] += self.rows[a * self.LP + j]
+            else:
+                for p in range(self.nodes.ptr[a], self.nodes.ptr[a + 1]):
+                    self.vector[p] += self.rows[a * self.LP + self.nodes.label[p]]
 
 
 cdef class Scorer:

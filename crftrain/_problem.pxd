@@ -8,7 +8,8 @@ from ._kernels cimport Gradient, Scorer, Sequences
 cdef class Problem:
     cdef readonly Sequences sequences
     cdef readonly object layout
-    cdef readonly double l2, l1, passes
+    cdef readonly double l2, l1
+    cdef public double passes
     cdef readonly int threads
     cdef Scorer scorer
     cdef list gradients         # one sum for each thread

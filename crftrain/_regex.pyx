@@ -1,8 +1,9 @@
 """Wapiti's regular expressions, a small language of its own, matched on characters.
 
-    .        any character              \\a \\d \\l \\p \\s \\u \\w    letter, digit, small letter, punctuation or symbol, white space, capital,
-    c  \\c    the character itself                            letter or digit; a capital (\\U) matches what the small one does not
-    e*  e?   any number of e, as few as will do; e or nothing, e if it will do        ^ at the start, $ at the end: anchors
+    .        any character                        \\a \\d \\l \\p  letter, digit, small letter, punctuation or symbol,
+    c  \\c    the character itself                 \\s \\u \\w     white space, capital, letter or digit; \\A ... \\W: none of these
+    e*  e?   e any number of times, as few as will do; e or nothing, e if it will do
+    ^  $     first and last in a pattern: the start and the end of the text
 
 The leftmost match counts. With can[i][j] = "the elements from i on match at j", filled from the last element to the first,
 

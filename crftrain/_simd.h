@@ -21,6 +21,8 @@ typedef struct {
     double *w;
     const int64_t *ptr;
     const int32_t *label;
+    int whole;               /* every dense block has all L labels */
+    const uint64_t *present; /* else bit j of present[a] says that dense attribute a has a weight for label j; NULL if L > 64 */
 } Blocks;
 
 typedef struct {
@@ -48,7 +50,17 @@ typedef struct {
     /* next[j] = max_i previous[i] + trans[i][j] + psi[j], from[j] the first i that reaches it */
     void (*viterbi)(int L, int LP, const double *previous, const double *trans, const double *psi, double *next, int32_t *from);
 
-    /* out[i] = x[i] * v[i] etc. over whole rows: the dot product of two vectors of n doubles, n a multiple of 8 */
+    /* Pay what the blocks of T tokens owe: v -= (S - last) d, last = S, each block once. Blocks with all L labels are done
+     * as whole rows, the others by their bits in `present`, or label by label. */
+    void (*settle)(const Occurrences *o, const Blocks *v, const Blocks *d, double *last, double S, int64_t first, int64_t T,
+                   int L, int LP);
+
+    /* Pay what whole rows owe, v = beta (v - (S - last) d), last = 0, and copy their L labels to w, row after row.
+     * Returns the largest |scale d + l2 v| of all. */
+    double (*settle_rows)(int64_t rows, int L, int LP, double *v, const double *d, double *last, double S, double beta, double scale,
+                          double l2, double *w);
+
+    /* the dot product of two vectors of n doubles, n a multiple of 8 */
     double (*dot)(int64_t n, const double *x, const double *y);
 
     /* y += c x over n doubles, n a multiple of 8 */

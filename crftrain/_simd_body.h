@@ -250,6 +250,87 @@ static void FN(viterbi)(int L, int LP, const double *previous, const double *tra
 #undef CALL
 }
 
+/* v -= c d over a row; where the row's bits are given, only at the labels they name */
+INLINE void FN(pay_row)(int LP, double c, const double *d, double *v) {
+    for (int j = 0; j < LP; j += VW) STORE(v + j, LOAD(v + j) - c * LOAD(d + j));
+}
+
+INLINE void FN(pay_present)(int LP, double c, const double *d, double *v, uint64_t bits) {
+    I lane;
+    for (int i = 0; i < VW; i++) lane[i] = (int64_t)1 << i;
+    for (int j = 0; j < LP; j += VW, bits >>= VW) {
+        I has = (((I){0} + (int64_t)bits) & lane) == lane;
+        STORE(v + j, LOAD(v + j) - c * (V)((I)LOAD(d + j) & has));
+    }
+}
+
+static void FN(settle)(const Occurrences *o, const Blocks *v, const Blocks *d, double *last, double S, int64_t first, int64_t T, int L,
+                       int LP) {
+    const int64_t end = o->ptr[first + T], stride = v->stride, *const ptr = v->ptr;
+    const int32_t *const attr = o->attr, *const label = v->label;
+    const uint64_t *const present = v->present;
+    const double *const d_rows = d->rows, *const d_w = d->w;
+    double *const v_rows = v->rows, *const v_w = v->w;
+    const int whole = v->whole;
+    for (int64_t t = first; t < first + T; t++) {
+        int64_t split = o->split[t], to = o->ptr[t + 1];
+        for (int64_t k = o->ptr[t]; k < to; k++) {
+            if (k + 24 < end) {
+                PREFETCH(last + attr[k + 24]);
+                if (!whole) PREFETCH(ptr + attr[k + 24]);
+            }
+            if (k + 12 < end) { /* taken for what it mostly is; if it is not, what is fetched does no harm */
+                int64_t next = attr[k + 12];
+                if (k + 12 < split)
+                    for (int j = 0; j < LP; j += 8) {
+                        PREFETCH(v_rows + next * stride + j);
+                        PREFETCH(d_rows + next * stride + j);
+                    }
+                else if (!whole) {
+                    PREFETCH(v_w + ptr[next]);
+                    PREFETCH(d_w + ptr[next]);
+                    PREFETCH(label + ptr[next]);
+                }
+            }
+            int64_t a = attr[k];
+            double owed = S - last[a];
+            if (owed == 0) continue;
+            last[a] = S;
+            if (k >= split)
+                for (int64_t p = ptr[a]; p < ptr[a + 1]; p++) v_w[p] -= owed * d_w[p];
+            else if (whole)
+                FN(pay_row)(LP, owed, d_rows + a * stride, v_rows + a * stride);
+            else if (present)
+                FN(pay_present)(LP, owed, d_rows + a * stride, v_rows + a * stride, present[a]);
+            else
+                for (int64_t p = ptr[a]; p < ptr[a + 1]; p++) v_rows[a * stride + label[p]] -= owed * d_rows[a * stride + label[p]];
+        }
+    }
+}
+
+static double FN(settle_rows)(int64_t rows, int L, int LP, double *v, const double *d, double *last, double S, double beta, double scale,
+                              double l2, double *w) {
+    V top = SPREAD(0.0), bottom = top;
+    for (int64_t r = 0; r < rows; r++, v += LP, d += LP, w += L) {
+        V owed = SPREAD(S - last[r]);
+        last[r] = 0;
+        for (int j = 0; j < LP; j += VW) {
+            V slope = LOAD(d + j), value = beta * (LOAD(v + j) - owed * slope);
+            STORE(v + j, value);
+            V gap = scale * slope + l2 * value;
+            top = PICK(GREATER(gap, top), gap, top);
+            bottom = PICK(GREATER(bottom, gap), gap, bottom);
+        }
+        for (int j = 0; j < L; j++) w[j] = v[j];
+    }
+    double largest = 0;
+    for (int i = 0; i < VW; i++) {
+        if (top[i] > largest) largest = top[i];
+        if (-bottom[i] > largest) largest = -bottom[i];
+    }
+    return largest;
+}
+
 static double FN(dot)(int64_t n, const double *x, const double *y) {
     V s0 = SPREAD(0.0), s1 = s0;
     double sum = 0;
@@ -267,7 +348,10 @@ static void FN(axpy)(int64_t n, double c, const double *x, double *y) {
     for (int64_t i = 0; i < n; i += VW) STORE(y + i, LOAD(y + i) + c * LOAD(x + i));
 }
 
-static const Simd FN(table) = {NAME, FN(gather), FN(scatter), FN(exp_rows), FN(forward), FN(backward), FN(outer), FN(viterbi), FN(dot), FN(axpy)};
+static const Simd FN(table) = {
+    NAME, FN(gather), FN(scatter), FN(exp_rows), FN(forward), FN(backward), FN(outer), FN(viterbi),
+    FN(settle), FN(settle_rows), FN(dot), FN(axpy),
+};
 
 #undef V
 #undef I

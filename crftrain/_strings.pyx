@@ -233,3 +233,31 @@ cdef class StringTable:
         free(self.slots)
         self.slots, self.mask = slots, n_slots - 1
         return 0
+
+
+def drop_rare(int64_t[::1] ptr, int32_t[::1] numbers, value, Py_ssize_t n_names, int64_t least):
+    """Drop, in place, the numbers that occur less than so often, and renumber without gaps: (those kept, occurrences left).
+
+    ptr marks runs of occurrences; value, if it is not None, goes with them.
+    """
+    cdef double[::1] values = value
+    count_array = np.zeros(n_names, np.int64)
+    cdef int64_t[::1] count = count_array
+    cdef Py_ssize_t t, k, out = 0
+    cdef int64_t begin = 0, end
+    for k in range(numbers.shape[0]):
+        count[numbers[k]] += 1
+    kept = np.flatnonzero(count_array >= least)
+    new_array = np.full(n_names, -1, np.int32)
+    new_array[kept] = np.arange(len(kept), dtype=np.int32)
+    cdef int32_t[::1] new = new_array
+    for t in range(ptr.shape[0] - 1):
+        end = ptr[t + 1]
+        for k in range(begin, end):
+            if new[numbers[k]] >= 0:
+                numbers[out] = new[numbers[k]]
+                if values is not None:
+                    values[out] = values[k]
+                out += 1
+        begin, ptr[t + 1] = end, out
+    return kept, out

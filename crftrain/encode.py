@@ -5,7 +5,8 @@
     expand         what a template makes of sentences, in CRFsuite's item format
 
 A corpus is three nested runs: sequences are runs of tokens, tokens are runs of occurrences of attributes. An occurrence takes 4
-bytes, and 8 more for its value only where some value is not 1. The loops are in _encode.pyx; here is decided what lines must look like.
+bytes, and 8 more for its value only where some value is not 1. The loops are in _encode.pyx and _items.pyx; here is decided what
+lines must look like.
 """
 
 import re
@@ -14,7 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._encode import Columns, Items, StringTable, drop_rare
+from ._encode import Columns
+from ._items import Items
+from ._strings import StringTable, drop_rare
 from .errors import DataError, TemplateError
 from .read import columns, sentences, source_name
 from .template import Template, builtin, default_name
@@ -135,22 +138,25 @@ class Encoder:
     """Sentences as the numbers of a vocabulary; unknown attributes are dropped, unknown labels are -1.
 
     Whether a gold label is there is settled by the first sentence of each source. Columns: there are as many as in training, or one
-    fewer. Items: gold says yes, no, or auto, which is yes if the first field is a label of the vocabulary.
+    fewer. Items: gold says yes, no, or auto, which is yes if the first field is a label of the vocabulary. Threads may share an
+    Encoder, if the first sentence of a source comes before the others.
     """
 
     def __init__(self, vocabulary, *, gold="auto"):
         if gold not in ("yes", "no", "auto"):
             raise ValueError(f"gold {gold!r}")
-        self._vocabulary, self._gold_option = vocabulary, gold
+        self._vocabulary, self._option = vocabulary, gold
         self._lock = threading.Lock()  # the builder's buffers serve one sentence at a time
-        self._first, self._gold = None, None
-        labels = StringTable.from_names([label.encode() for label in vocabulary.labels])
-        self._known = labels
+        self._sources, self._source = {}, None  # source: (first sentence, its number of columns, gold); the one the builder expects
+        self._labels = StringTable.from_names([label.encode() for label in vocabulary.labels])
         if vocabulary.format == "items":
-            self._builder = Items(labels, vocabulary.attributes, learn=False)
-        else:
-            vocabulary.template.check(vocabulary.n_columns, vocabulary.label_column)
-            self._builder = Columns(vocabulary.template, labels, vocabulary.attributes, vocabulary.pair_attributes, learn=False)
+            self._builder = Items(self._labels, vocabulary.attributes, learn=False)
+            return
+        vocabulary.template.check(vocabulary.n_columns, vocabulary.label_column)
+        if not 0 <= vocabulary.label_column < vocabulary.n_columns:
+            raise ValueError(f"label column {vocabulary.label_column} of {vocabulary.n_columns}")
+        tables = self._labels, vocabulary.attributes, vocabulary.pair_attributes
+        self._builder = Columns(vocabulary.template, *tables, learn=False)
 
     def sentence(self, sentence):
         """The Corpus of one sentence."""
@@ -161,8 +167,8 @@ class Encoder:
         with self._lock:
             try:
                 for sentence in sentences:
-                    if self._first is None or sentence.source != self._first.source:
-                        self._begin(sentence)
+                    if sentence.source != self._source:
+                        self._turn_to(sentence)
                     self._builder.add(sentence)
             except BaseException:
                 self._builder.take()  # half a sentence must not become part of the next one
@@ -170,11 +176,11 @@ class Encoder:
             return _corpus(self._builder, self._vocabulary)
 
     def has_gold(self, sentence):
-        """Whether the sentence's lines carry a gold label."""
+        """Whether the lines of the sentence's source carry a gold label."""
         with self._lock:
-            if self._first is None or sentence.source != self._first.source:
-                self._begin(sentence)
-            return self._gold
+            if sentence.source != self._source:
+                self._turn_to(sentence)
+            return self._sources[sentence.source][2]
 
     def gold_labels(self, sentence):
         """The gold labels as they stand there, also those that the vocabulary has not; None if there are none."""
@@ -184,25 +190,30 @@ class Encoder:
             return [_first_field(line).decode() for line in sentence.lines]
         return [columns(line)[self._vocabulary.label_column].decode() for line in sentence.lines]
 
-    def _begin(self, sentence):
-        """Settle what the lines of a source look like."""
-        v = self._vocabulary
+    def _turn_to(self, sentence):
+        """Make the builder expect the lines of the sentence's source."""
+        v, source = self._vocabulary, sentence.source
+        if source not in self._sources:
+            self._sources[source] = (sentence, *self._look(sentence))
+        first, n, gold = self._sources[source]
         if v.format == "items":
-            known = self._known.get(_first_field(sentence.lines[0])) >= 0
-            gold = self._gold_option == "yes" or (self._gold_option == "auto" and known)
             self._builder.expect(gold)
+        elif gold:
+            self._builder.expect(n, v.label_column, _as_in(first, first, n))
         else:
-            n = len(columns(sentence.lines[0]))
-            gold = n == v.n_columns
-            if not gold and n != v.n_columns - 1:
-                found = f"{n} column{'s' * (n != 1)}"
-                raise DataError(sentence.place(), found, f"{v.n_columns} with the label, or {v.n_columns - 1} without it")
-            expectation = _as_in(sentence, sentence, n)
-            if gold:
-                self._builder.expect(n, v.label_column, expectation)
-            else:
-                self._builder.expect(n, -1, expectation, missing=v.label_column)
-        self._first, self._gold = sentence, gold
+            self._builder.expect(n, -1, _as_in(first, first, n), missing=v.label_column)
+        self._source = source
+
+    def _look(self, sentence):
+        """(columns, gold) by the first line of a source."""
+        v, line = self._vocabulary, sentence.lines[0]
+        if v.format == "items":
+            return 0, self._option == "yes" or (self._option == "auto" and self._labels.get(_first_field(line)) >= 0)
+        n = len(columns(line))
+        if n not in (v.n_columns, v.n_columns - 1):
+            expectation = f"{v.n_columns} with the label, or {v.n_columns - 1} without it"
+            raise DataError(sentence.place(), f"{n} column{'s' * (n != 1)}", expectation)
+        return n, n == v.n_columns
 
 
 def _first_field(line):
@@ -216,12 +227,14 @@ def expand(sentences, template, *, label_column=-1):
     for line in template.unigrams:
         if any(isinstance(piece, bytes) and b"\t" in piece for piece in line.pieces):
             raise TemplateError(template.place(line), "a tab, which ends an attribute in items", "a space")
-    first = builder = None
+    vocabulary = Vocabulary([], StringTable(), StringTable(), template, "conll", 0, 0)
+    builder = Columns(template, StringTable(), StringTable(), StringTable(), learn=False)
+    first = source = None
     for sentence in sentences:
         if first is None:
             first = sentence
-            vocabulary = Vocabulary([], StringTable(), StringTable(), template, "conll", 0, 0)
             _settle_columns(vocabulary, sentence, label_column)
-            builder = Columns(template, StringTable(), StringTable(), StringTable(), learn=False)
-            builder.expect(vocabulary.n_columns, vocabulary.label_column, _as_in(first, first, vocabulary.n_columns))
+        if sentence.source != source:
+            builder.expect(vocabulary.n_columns, vocabulary.label_column, _as_in(first, sentence, vocabulary.n_columns))
+            source = sentence.source
         yield builder.items(sentence)

@@ -48,7 +48,7 @@ MAX_LABELS = 46340  # label pairs are int32
 
 @dataclass(frozen=True)
 class Model:
-    """A model as it is in a file; attributes are renumbered as layout.arrange does, those with many labels first."""
+    """A model as it is in a file; attributes are renumbered as layout.number does, those with many labels first."""
 
     vocabulary: Vocabulary
     layout: Layout
@@ -353,7 +353,7 @@ def _members(numbers, ptr, universe):
 
 
 def _nodes(contents, sizes, weights, w):
-    """(StringTable, ptr, label, dense); fills w. Dense blocks come first, as in layout.arrange."""
+    """(StringTable, ptr, label, dense); fills w. Dense blocks come first, as in layout.number."""
     number, set_ptr, member = _sets(_Numbers(contents, b"SETS"), sizes.attributes, sizes.labels, sizes.node_weights)
     size = np.diff(set_ptr)[number]
     full = bool((size == sizes.labels).all())

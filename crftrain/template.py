@@ -77,6 +77,9 @@ class Template:
             raise TemplateError(name, "an empty template", "lines such as U00:%x[0,0]")
         return cls(text, name, tuple(unigrams), tuple(bigrams), plain > 0)
 
+    def __reduce__(self):
+        return Template.parse, (self.text, self.name)
+
     @property
     def macros(self):
         """(line, macro) for every macro."""
@@ -95,7 +98,7 @@ class Template:
         """A TemplateError if a macro names the label, or a column that the data have not."""
         for line, macro in self.macros:
             if macro.column >= n_columns:
-                raise TemplateError(self.place(line), f"column {macro.column}", f"0 to {n_columns - 1}, which the data have")
+                raise TemplateError(self.place(line), f"column {macro.column}", f"0 to {n_columns - 1} as the data have")
             if macro.column == label_column:
                 raise TemplateError(self.place(line), f"column {macro.column}, which is the label", "a column that is not")
 
@@ -134,8 +137,8 @@ def default_name(n_columns):
 
 # ---- macros
 
-HEAD = re.compile(r"\[ *(@?) *([+-]?[0-9]{1,9}) *, *([0-9]{1,9}) *")
-NUMBER = re.compile(r", *([0-9]{1,9}) *")
+HEAD = re.compile(r"\[ *(@?) *([+-]?[0-9]+) *, *([0-9]+) *")
+NUMBER = re.compile(r", *([0-9]+) *")
 REGEX = re.compile(r', *"((?:[^"\\]|\\.)*)" *')
 
 
@@ -215,15 +218,22 @@ def _macro(source, start, place, functions):
         raise TemplateError(place, f"{source[start : start + 24]!r}", f"{wanted} as the third argument of %{letter}")
     if source[at : at + 1] != "]":
         raise TemplateError(place, f"{source[start : at + 1]!r}", f"] after %{letter}{source[start + 2 : at]}")
-    row, absolute = int(head[2]), head[1] == "@"
+    row, column, absolute = _number(head[2], place), _number(head[3], place), head[1] == "@"
     if absolute and row == 0:
         raise TemplateError(place, "row @0", "@1, the first token, or @-1, the last")
     if kind is NUMBER and argument is not None:
-        argument = int(argument)
+        argument = _number(argument, place)
         if argument == 0:
             raise TemplateError(place, f"0 as the third argument of %{letter}", "1 or more")
     function = _function(letter, argument, make, place, functions)
-    return Macro(row - (absolute and row > 0), absolute, int(head[3]), function), at + 1
+    return Macro(row - (absolute and row > 0), absolute, column, function), at + 1
+
+
+def _number(text, place):
+    digits = text.lstrip("+-0") or "0"
+    if len(digits) > 9:
+        raise TemplateError(place, f"the number {text[:24]}", "at most 999999999")
+    return -int(digits) if text.startswith("-") else int(digits)
 
 
 def _function(letter, argument, make, place, functions):

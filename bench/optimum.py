@@ -1,0 +1,54 @@
+"""f*, the least value of the objective, by which every run is measured; found once and kept.
+
+L-BFGS to a gap of TOL times the gap at zero weights (OWL-QN, once it is there, where l1 > 0). The log's end event has the
+certificate `bound` >= f - f*.
+"""
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from crftrain import optimizers
+
+from .process import learn, read_log
+
+TOL = 1e-7
+L1_SOLVERS = ("owl-qn", "owlqn")
+
+
+@dataclass(frozen=True)
+class Optimum:
+    f: float
+    n: int  # sequences
+    n_attributes: int
+    n_features: int
+    bound: float | None
+    model: Path
+
+
+def solver(setting):
+    """The algorithm that finds f*, or None."""
+    if setting.l1 == "0":
+        return "lbfgs"
+    return next((name for name in L1_SOLVERS if name in optimizers.names()), None)
+
+
+def optimum(setting, *, say, tol=TOL, timeout=1800):
+    """The Optimum of a setting, from the cache if it is there; None if no algorithm can solve it."""
+    if (name := solver(setting)) is None:
+        return None
+    task = setting.task
+    key = "-".join((task.hash, setting.features, setting.transitions, setting.l2, setting.l1, f"{tol:g}")).replace("/", ":")
+    folder = task.cache / "optima" / key
+    if not (folder / "model.bin").exists():
+        say(f"{task.name}, {setting.shown}: looking for the optimum")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as part:
+            threads = ("-j", os.cpu_count() or 1)
+            learn(setting, part, "-a", name, "--tol", tol, "--passes", 5000, *threads, timeout=timeout)
+            shutil.copytree(part, folder, dirs_exist_ok=True)
+    log = read_log(folder / "log.jsonl")
+    facts = {name: log.start[name] for name in ("n_attributes", "n_features")}
+    return Optimum(log.end["objective"], log.start["n_sequences"], **facts, bound=log.end["bound"], model=folder / "model.bin")

@@ -1,0 +1,39 @@
+"""Train with python-crfsuite on items and tag with the model; CRFsuite's own log goes to stdout.
+
+Orders: algorithm, params, train, test, model, predictions, report, seconds, iterations. CRFsuite has no limit of time and loses
+the model of a run that is broken off. So two iterations are timed first, and as many as fit into `seconds` are run then, after the
+line MARK. `iterations`, if given, is their largest number.
+"""
+
+import pycrfsuite
+from _shared import orders, report, sequences, tag
+
+MARK = "=== measured run\n"
+
+
+class Trainer(pycrfsuite.Trainer):
+    def message(self, message):
+        print(message, end="", flush=True)
+
+
+def main(algorithm, params, train, test, model, predictions, seconds, iterations, **paths):
+    trainer = Trainer(algorithm=algorithm, verbose=False)
+    for labels, items in sequences(train):
+        trainer.append(items, labels)
+    trainer.set_params(params)
+    if seconds is not None:
+        trainer.set("max_iterations", 2)
+        trainer.train(model)
+        each = trainer.logparser.last_iteration["time"]
+        fit = max(3, int(seconds / max(each, 1e-3)))
+        iterations = fit if iterations is None else min(fit, iterations)
+    trainer.set("max_iterations", iterations)
+    print(MARK, end="", flush=True)
+    trainer.train(model)
+    tagger = pycrfsuite.Tagger()
+    tagger.open(model)
+    report(paths["report"], tag_seconds=tag(test, predictions, tagger.tag), n_features=trainer.logparser.featgen_num_features)
+
+
+if __name__ == "__main__":
+    main(**orders())
