@@ -88,6 +88,7 @@ cdef bint lattice_fit(Lattice* X, int64_t T, bint pairs) noexcept nogil         
 cdef void gather(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil
 cdef double forward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil        # log Z
 cdef void backward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil         # q, edge, P
+cdef void fill_pairs(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil       # P - gold, whatever the corpus has
 cdef double path_score(const Weights* W, const Tokens* s, int64_t i, const Lattice* X, const int32_t* y) noexcept nogil
 cdef void minus_gold(const Tokens* s, int64_t i, Lattice* X) noexcept nogil             # q, edge, P -= those of the gold labels
 cdef double loss(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil           # -log p(y_i | x_i)
@@ -130,6 +131,7 @@ cdef class Gradient:
     cdef double[::1] edge               # [L][LP]
     cdef int use(self, double[::1] g) except -1
     cdef void add(self, const Tokens* s, int64_t i, const Lattice* X) noexcept nogil
+    cdef void add_tokens(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil
     cdef int collect(self) except -1
 
 

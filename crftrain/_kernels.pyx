@@ -274,6 +274,28 @@ cdef void log_backward(const Weights* W, const Tokens* s, int64_t T, Lattice* X)
             X.q[(t - 1) * LP + i] = exp(X.a[(t - 1) * LP + i] + X.b[(t - 1) * LP + i] - X.log_z)
 
 
+cdef void fill_pairs(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil:
+    """P(y_{t-1} = i, y_t = j | x) minus gold at each t > 0 after backward and minus_gold; P[0] is zero. The lattice must have room."""
+    cdef int64_t t, j, k, T = s.seq[i + 1] - s.seq[i]
+    cdef int L = W.L, LP = W.LP
+    cdef const int32_t* y = s.label + s.seq[i]
+    cdef double* P = X.P
+    memset(P, 0, L * LP * sizeof(double))
+    if s.pairs.ptr != NULL:     # backward has filled the rest
+        return
+    for t in range(1, T):
+        P += L * LP
+        for k in range(L):
+            for j in range(LP):
+                if j >= L:
+                    P[k * LP + j] = 0
+                elif X.scaled:
+                    P[k * LP + j] = X.a[(t - 1) * LP + k] * W.M[k * LP + j] * X.v[t * LP + j]
+                else:
+                    P[k * LP + j] = exp(X.a[(t - 1) * LP + k] + W.trans[k * LP + j] + X.psi[t * LP + j] + X.b[t * LP + j] - X.log_z)
+        P[y[t - 1] * LP + y[t]] -= 1
+
+
 # ---- scores, losses, the best path -----------------------------------------------------------------------------------
 
 cdef double path_score(const Weights* W, const Tokens* s, int64_t i, const Lattice* X, const int32_t* y) noexcept nogil:
@@ -469,7 +491,10 @@ cdef class Gradient:
 
     cdef void add(self, const Tokens* s, int64_t i, const Lattice* X) noexcept nogil:
         """g += F' (q, edge, P) of sequence i."""
-        cdef int64_t first = s.seq[i], T = s.seq[i + 1] - first
+        self.add_tokens(s, s.seq[i], s.seq[i + 1] - s.seq[i], X)
+
+    cdef void add_tokens(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil:
+        """The same for T tokens of one sequence or several."""
         simd.scatter(&s.nodes, &self.view.nodes, first, T, X.L, X.LP, X.q)
         simd.axpy(X.L * X.LP, 1.0, X.edge, &self.edge[0])
         if s.pairs.ptr != NULL:

@@ -133,6 +133,11 @@ cdef class LazyWeights:
         memset(&self.last[0], 0, self.last.shape[0] * sizeof(double))
         return top
 
+    def clear_d(self):
+        self.d.rows[:] = 0
+        self.d.vector[:] = 0
+        self.d_edge[:] = 0
+
     def settle_and_measure(self, double scale, double l2):
         """settle_all for Python."""
         return self.settle_all(scale, l2)

@@ -13,7 +13,7 @@ from .errors import CrftrainError, DataError
 from .strength import Strength
 from .train import StopSignal
 
-DEFAULT_ALGORITHM = "lbfgs"
+DEFAULT_ALGORITHM = "sag"
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
@@ -173,27 +173,61 @@ def _column_option(name, default, help):
 
 
 @commands.command(cls=LearnCommand, options_metavar="[OPTIONS]")
-@click.option("-a", "--algorithm", metavar="NAME", default=DEFAULT_ALGORITHM, show_default=True, help="Training algorithm; `crftrain algorithms` lists them.")
+@click.option(
+    "-a",
+    "--algorithm",
+    metavar="NAME",
+    default=DEFAULT_ALGORITHM,
+    show_default=True,
+    help="Training algorithm; `crftrain algorithms` lists them.",
+)
 @click.option("-m", "--model", default="model.bin", show_default=True, help="Where the model is written.")
-@click.option("-t", "--template", metavar="NAME|FILE", help="Feature template: chunk, ner, pos, seg, or a file. Default: by the number of columns.")
-@click.option("--lambda", "lambdas", type=STRENGTHS, help="Strength of the squared penalty: X or X/n, n the number of sequences; a list is a path.  [default: 1/n; 0 if --l1 is given]")
-@click.option("--l1", "l1s", type=STRENGTHS, help="Strength of the absolute penalty: X or X/n; a list is a path.  [default: 0]")
+@click.option(
+    "-t", "--template", metavar="NAME|FILE", help="Feature template: chunk, ner, pos, seg, or a file. Default: by the number of columns."
+)
+@click.option(
+    "--lambda",
+    "lambdas",
+    type=STRENGTHS,
+    help="Squared penalty: X or X/n, n the number of sequences; a list is a path.  [default: 1/n; 0 with --l1]",
+)
+@click.option("--l1", "l1s", type=STRENGTHS, help="Absolute penalty: X or X/n; a list is a path.  [default: 0]")
 @click.option("--dev", metavar="FILE", help="Held-out data: scored after each step, the best step is kept.")
 @click.option("--patience", type=click.IntRange(min=1), metavar="N", help="Stop after N steps without a better score on --dev.")
 @click.option("--passes", type=click.IntRange(min=1), metavar="N", help="Largest number of steps: passes, or iterations of a batch method.")
 @click.option("--max-passes", type=NUMBER, metavar="X", help="Largest number of effective passes over the data.")
 @click.option("--max-seconds", type=NUMBER, metavar="X", help="Longest time for optimisation.")
-@click.option("--tol", type=click.FloatRange(min=0), metavar="X", help="Stop when the gap is at most X times the gap at zero weights; 0: never.")
+@click.option(
+    "--tol", type=click.FloatRange(min=0), metavar="X", help="Stop when the gap is at most X times the gap at zero weights; 0: never."
+)
 @click.option("-j", "--threads", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Threads.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of everything random.")
-@click.option("--features", type=click.Choice(["observed", "full"]), default="observed", show_default=True, help="Weights for pairs of attribute and label seen in training, or for all.")
-@click.option("--transitions", type=click.Choice(["full", "observed"]), default="full", show_default=True, help="Weights for all pairs of labels, or for those seen.")
+@click.option(
+    "--features",
+    type=click.Choice(["observed", "full"]),
+    default="observed",
+    show_default=True,
+    help="Weights for pairs of attribute and label seen in training, or for all.",
+)
+@click.option(
+    "--transitions",
+    type=click.Choice(["full", "observed"]),
+    default="full",
+    show_default=True,
+    help="Weights for all pairs of labels, or for those seen.",
+)
 @click.option("--min-freq", type=click.IntRange(min=0), default=0, metavar="N", help="Drop attributes that occur fewer than N times.")
 @click.option("--format", type=click.Choice(["conll", "items"]), default="conll", show_default=True, help="Columns, or CRFsuite's items.")
 @_column_option("--label-column", -1, "Column of the labels, from 0, or from the end if negative.")
 @click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
 @click.option("--folds", type=click.IntRange(min=2), metavar="N", help="Cross-validate with N folds first, then train on everything.")
 @click.option("--log", metavar="FILE", help="Write a JSON line for the start, each step and the end.")
+@click.option("--init", metavar="MODEL", help="Start from the weights of a model, by the names of attributes and labels.")
+@click.option("--checkpoint", metavar="FILE", help="Write what --resume needs, every --checkpoint-every steps and when interrupted.")
+@click.option(
+    "--checkpoint-every", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Steps between checkpoints."
+)
+@click.option("--resume", metavar="FILE", help="Go on from a checkpoint, to the same bits as if never interrupted.")
 @click.option("--trace", is_flag=True, help="Compute the exact objective after each step (not counted in seconds or passes).")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @click.argument("train", nargs=-1, required=True)
@@ -219,6 +253,8 @@ def learn(ctx, train, algorithm, lambdas, l1s, quiet, **settings):
         raise click.UsageError("--folds takes one strength, not a list", ctx)
     if settings["template"] and settings["format"] == "items":
         raise click.UsageError("--format items has its attributes already: -t does not apply", ctx)
+    if settings["resume"] and (len(lambdas) * len(l1s) > 1 or settings["folds"] or settings["init"]):
+        raise click.UsageError("--resume goes on with one training: no lists of strengths, no --folds, no --init", ctx)
     say = (lambda text: None) if quiet else (lambda text: click.echo(text, err=True))
     with StopSignal(say) as stop:
         outcome = run(
@@ -298,7 +334,9 @@ class TagCommand(click.Command):
 @click.option("--labels-only", is_flag=True, help="Write only the predicted labels.")
 @click.option("--marginals", type=click.Choice(["best", "all"]), help="Write label:probability; with `all` those of every label after it.")
 @click.option("--score", is_flag=True, help="Write @probability and the labelling's probability before each sequence.")
-@click.option("--gold", type=click.Choice(["yes", "no", "auto"]), default="auto", show_default=True, help="Whether items begin with a gold label.")
+@click.option(
+    "--gold", type=click.Choice(["yes", "no", "auto"]), default="auto", show_default=True, help="Whether items begin with a gold label."
+)
 @click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
 @click.option("-j", "--threads", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Threads.")
 def tag(model, files, labels_only, marginals, score, gold, encoding, threads):
@@ -367,11 +405,14 @@ def dump(model, top):
 def features(files, template, label_column, encoding):
     """Print the attributes that a template makes of FILES, in CRFsuite's item format."""
     from .encode import expand
-    from .learn import load_template
     from .read import sentences
+    from .template import load
 
     stream = chain.from_iterable(sentences(path, encoding=encoding) for path in files or ("-",))
-    _write_lines(chain.from_iterable(expand(stream, load_template(template), label_column=label_column)))
+    template = load(template)
+    if not template.plain_transitions:
+        click.echo("the template has no B line; items are always learnt with transitions", err=True)
+    _write_lines(chain.from_iterable(expand(stream, template, label_column=label_column)))
 
 
 @commands.command()

@@ -33,7 +33,7 @@ def _ranges(ptr, chosen):
 def cross_validate(settings, training, fit_point, *, stop=None):
     """A report of all predictions together; sequence i belongs to fold i mod N.
 
-    Attributes that only the left-out fold has get no weights. fit_point(settings, training, problem's strengths) trains.
+    Attributes that only the left-out fold has get no weights. fit_point(settings, training) trains.
     """
     corpus, folds = training.corpus, settings.folds
     if folds > corpus.n_sequences:
@@ -42,7 +42,7 @@ def cross_validate(settings, training, fit_point, *, stop=None):
     for k in range(folds):
         rest, left_out = take(corpus, np.flatnonzero(fold != k)), take(corpus, np.flatnonzero(fold == k))
         layout = arrange(rest, training.vocabulary, features=settings.features, transitions=settings.transitions, dense=training.dense)
-        outcome = fit_point(settings, replace(training, corpus=rest, layout=layout), stop=stop)
+        outcome, _ = fit_point(settings, replace(training, corpus=rest, layout=layout), stop=stop)
         if stop is not None and stop.number is not None:
             raise KeyboardInterrupt
         evaluation = score_corpus(layout, outcome.w, left_out, training.vocabulary.labels, evaluation)

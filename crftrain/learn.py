@@ -1,31 +1,31 @@
 """From training files to a model file: what `crftrain learn` does, step by step.
 
-    1. the place of the model is tried, the files are read and encoded            read, template, encode
-    2. weights are counted; how much memory they take is said before it is taken  layout
-    3. for each regularisation strength: train, warm-started from the last one    train, optimizers
-    4. the chosen weights are written                                             model
+1. the place of the model is tried, the files are read and encoded            read, template, encode
+2. weights are counted; how much memory they take is said before it is taken  layout
+3. for each regularisation strength: train, warm-started from the last one    train, optimizers
+4. the chosen weights are written                                             model
 """
 
 import json
 import math
-import os
 import sys
 import time
+import zlib
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 
-from . import __version__, model
+from . import __version__, checkpoint, model
+from . import template as templates
 from ._problem import Problem
 from .encode import read_corpus
 from .errors import CrftrainError, TrainingError
 from .folds import cross_validate
 from .layout import arrange, number
 from .tag import HeldOutData
-from .template import Template, builtin, builtin_names
 from .train import HeldOut, Limits, Plateau, fit
+from .warmstart import initial_weights
 
 MEGABYTE = 1 << 20
 
@@ -58,6 +58,10 @@ class Settings:
     folds: int | None = None
     trace: bool = False
     log: str | None = None
+    init: str | None = None
+    checkpoint: str | None = None
+    checkpoint_every: int = 1
+    resume: str | None = None
 
 
 class Log:
@@ -98,14 +102,23 @@ class Training:
 
     @property
     def facts(self):
-        """The numbers that logs, models and memory estimates speak of."""
-        return SimpleNamespace(
-            n_sequences=self.corpus.n_sequences,
-            n_tokens=self.corpus.n_tokens,
-            n_labels=len(self.vocabulary.labels),
-            n_attributes=len(self.vocabulary.attributes) + len(self.vocabulary.pair_attributes),
-            n_features=self.layout.n_features,
-        )
+        """The numbers that logs and models speak of."""
+        return {
+            "n_sequences": self.corpus.n_sequences,
+            "n_tokens": self.corpus.n_tokens,
+            "n_labels": len(self.vocabulary.labels),
+            "n_attributes": len(self.vocabulary.attributes) + len(self.vocabulary.pair_attributes),
+            "n_features": self.layout.n_features,
+        }
+
+    @property
+    def sizes(self):
+        """And those that an algorithm's memory depends on besides."""
+        nodes, pairs = self.corpus.nodes, self.corpus.pairs
+        touched = int(np.diff(self.layout.ptr)[nodes.attr].sum())
+        if pairs is not None and len(pairs.attr):
+            touched += int(np.diff(self.layout.pair_ptr)[pairs.attr].sum())
+        return SimpleNamespace(**self.facts, n_pair_features=len(self.layout.pair), n_touched=touched)
 
 
 def learn(settings, *, say=lambda text: None, watch=lambda step_name: (), stop=None):
@@ -134,7 +147,7 @@ def learn(settings, *, say=lambda text: None, watch=lambda step_name: (), stop=N
 def prepare(settings, say=lambda text: None):
     """Read, encode and number: a Training."""
     started = time.perf_counter()
-    template = load_template(settings.template) if settings.format == "conll" else None
+    template = templates.load(settings.template) if settings.template else None
     corpus, vocabulary = read_corpus(
         settings.paths,
         template=template,
@@ -150,22 +163,9 @@ def prepare(settings, say=lambda text: None):
     return Training(corpus, vocabulary, dense, layout, time.perf_counter() - started)
 
 
-def load_template(name):
-    """A template by the name of a built-in one or of a file; None stays None."""
-    if name is None:
-        return None
-    if name in builtin_names() and not os.path.exists(name):
-        return builtin(name)
-    try:
-        return Template.parse(Path(name).read_text(encoding="utf-8-sig"), name)
-    except (OSError, UnicodeDecodeError) as error:
-        known = ", ".join(builtin_names())
-        raise CrftrainError(name, f"the template cannot be read: {getattr(error, 'strerror', None) or error}", f"a file, or one of {known}") from None
-
-
 def describe(settings, training):
     """What is about to be trained and what it will take; TrainingError if that is more than the machine has free."""
-    facts, algorithm = training.facts, settings.algorithm
+    facts, algorithm = training.sizes, settings.algorithm
     need = algorithm.memory(facts, settings.options) + 8 * facts.n_features * (settings.threads - 1 + bool(settings.dev))
     corpus = sum(array.nbytes for array in _arrays(training.corpus))
     free = _free_memory()
@@ -227,46 +227,57 @@ def _tol(settings):
     return settings.algorithm.tol if settings.tol is None else settings.tol
 
 
-def fit_point(settings, training, *, strengths=None, w=None, heldout=None, problem=None, watching=(), stop=None):
-    """Train at one strength, the settings' first unless given; from zero unless w is given, which changes in place."""
+def fit_point(settings, training, *, point=0, w=None, heldout=None, before=None, watching=(), stop=None):
+    """Train at one strength of the path; returns (outcome, optimiser).
+
+    From zero unless w is given, which changes in place; `before` is the optimiser of the point before, which may go on
+    with more than its weights.
+    """
     algorithm, n = settings.algorithm, training.corpus.n_sequences
-    l2, l1 = strengths or points(settings)[0]
-    numbers = {"l2": l2.at(n), "l1": l1.at(n)}
-    if problem is None:
-        problem = Problem(training.corpus, training.layout, threads=settings.threads, **numbers)
+    l2, l1 = (strength.at(n) for strength in points(settings)[point])
+    if before is None:
+        problem = Problem(training.corpus, training.layout, l2=l2, l1=l1, threads=settings.threads)
+    else:
+        problem = before.problem.at(l2=l2, l1=l1)
     w = np.zeros(problem.n_features) if w is None else w
-    optimiser = algorithm.make(problem, w, np.random.default_rng(settings.seed), **settings.options)
+    rng = np.random.default_rng(settings.seed)
+    if hasattr(before, "move_to"):
+        optimiser = before
+        optimiser.move_to(problem)
+    else:
+        optimiser = algorithm.make(problem, w, rng, **settings.options)
     watching = [*monitors(settings, training, heldout, stop=stop), *watching]
-    return fit(problem, optimiser, tol=_tol(settings), monitors=watching, trace=settings.trace)
+    run, start = _run_facts(settings, training, problem), (0, 0.0)
+    if settings.resume:
+        start = checkpoint.restore(settings.resume, run, problem, optimiser, rng, watching)
+    if settings.checkpoint:
+        writer = checkpoint.Checkpoint(settings.checkpoint, settings.checkpoint_every, run, optimiser, rng, monitors=watching, stop=stop)
+        watching = [*watching, writer]
+    return fit(problem, optimiser, tol=_tol(settings), monitors=watching, trace=settings.trace, start=start), optimiser
 
 
 def _follow_path(settings, training, heldout, log, say, watch, stop):
     """Train at each strength, each from where the one before ended; (the chosen outcome, its facts)."""
-    facts, algorithm = training.facts, settings.algorithm
-    w = np.zeros(facts.n_features)
-    path, chosen, first = points(settings), None, None
+    w, path, chosen, optimiser = _first_weights(settings, training, say), points(settings), None, None
     for k, (l2, l1) in enumerate(path):
-        numbers = {"l2": l2.at(facts.n_sequences), "l1": l1.at(facts.n_sequences)}
-        problem = first.at(**numbers) if first else Problem(training.corpus, training.layout, threads=settings.threads, **numbers)
-        first = first or problem
         where = {"path": k} if len(path) > 1 else {}
-        log.write("start", **where, **_start_event(settings, facts, problem), encode_seconds=training.encode_seconds, version=__version__)
+        log.write("start", **where, **_start_event(settings, training, k), encode_seconds=training.encode_seconds, version=__version__)
         if len(path) > 1:
             say(f"lambda {l2}, l1 {l1}:")
 
         def write_step(progress, where=where):
             log.write("step", **where, **_step_event(progress))
 
-        watchers = watch(algorithm.step_name)
-        outcome = fit_point(
-            settings, training, w=w, heldout=heldout, problem=problem, watching=[write_step, *watchers], stop=stop
+        watchers = watch(settings.algorithm.step_name)
+        outcome, optimiser = fit_point(
+            settings, training, point=k, w=w, heldout=heldout, before=optimiser, watching=[write_step, *watchers], stop=stop
         )
         for watcher in watchers:
             watcher.close()
-        say(_ending(outcome, algorithm))
+        say(_ending(outcome, settings.algorithm))
         if chosen is None or heldout is None or outcome.dev_score > chosen[0].dev_score:
             kept = outcome.w.copy() if len(path) > 1 else outcome.w
-            chosen = replace(outcome, w=kept), _model_facts(settings, facts, problem, outcome)
+            chosen = replace(outcome, w=kept), _model_facts(settings, training, k, outcome)
         if k < len(path) - 1:
             log.write("end", **where, **_end_event(outcome), peak_rss_mb=_peak_rss(), model_bytes=None)
         if stop is not None and stop.number is not None:
@@ -274,13 +285,46 @@ def _follow_path(settings, training, heldout, log, say, watch, stop):
     return chosen
 
 
-def _start_event(settings, facts, problem):
+def _first_weights(settings, training, say):
+    """Zero, or the weights of another model."""
+    if not settings.init:
+        return np.zeros(training.layout.n_features)
+    w, placed = initial_weights(settings.init, training.vocabulary, training.layout)
+    say(f"{settings.init}: {placed:,} of its weights are the start")
+    return w
+
+
+def _run_facts(settings, training, problem):
+    """What a checkpoint and the run that goes on with it must agree in."""
+    return {
+        **training.facts,
+        "algorithm": settings.algorithm.name,
+        "options": settings.options,
+        "lambda": problem.l2,
+        "l1": problem.l1,
+        "seed": settings.seed,
+        "threads": settings.threads,
+        "dev": settings.dev,
+        "data": _fingerprint(training),
+    }
+
+
+def _fingerprint(training):
+    """A checksum of the encoded corpus and of which weights there are."""
+    check = 0
+    for array in (*_arrays(training.corpus), training.layout.ptr, training.layout.transition, training.layout.pair):
+        check = zlib.crc32(np.ascontiguousarray(array).view(np.uint8), check)
+    return check
+
+
+def _start_event(settings, training, point):
+    l2, l1 = (strength.at(training.corpus.n_sequences) for strength in points(settings)[point])
     return {
         "algorithm": settings.algorithm.name,
         "options": settings.options,
-        **vars(facts),
-        "lambda": problem.l2,
-        "l1": problem.l1,
+        **training.facts,
+        "lambda": l2,
+        "l1": l1,
         "threads": settings.threads,
         "seed": settings.seed,
     }
@@ -314,10 +358,10 @@ def _end_event(outcome):
     }
 
 
-def _model_facts(settings, facts, problem, outcome):
+def _model_facts(settings, training, point, outcome):
     """What the model file says of its training; nothing that differs between two runs alike."""
     return {
-        **_start_event(settings, facts, problem),
+        **_start_event(settings, training, point),
         "version": __version__,
         "features": settings.features,
         "transitions": settings.transitions,
@@ -340,7 +384,8 @@ def _ending(outcome, algorithm):
         f"objective {outcome.objective:.8g}, gap {outcome.gap:.3g}, {outcome.active:,} active features"
     ]
     if outcome.dev:
-        lines.append(f"kept {algorithm.step_name} {outcome.best_iteration}: held-out " + ", ".join(f"{k} {v:.2f}" for k, v in outcome.dev.items()))
+        scores = ", ".join(f"{name} {value:.2f}" for name, value in outcome.dev.items())
+        lines.append(f"kept {algorithm.step_name} {outcome.best_iteration}: held-out {scores}")
     if not outcome.converged and not outcome.dev and not math.isnan(outcome.gap):
         lines.append("not converged: the optimum is not reached, which the model file says too")
     return "\n".join(lines)

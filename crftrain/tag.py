@@ -13,7 +13,7 @@ import numpy as np
 
 from ._kernels import Decoder, Sequences
 from .encode import Encoder
-from .errors import DataError
+from .errors import DataError, ModelError, TemplateError
 from .evaluate import Evaluation
 from .read import sentences
 
@@ -36,7 +36,10 @@ class Tagger:
         self.items = model.vocabulary.format == "items"
         self.layout, self.output, self.encoding = model.layout, output, encoding
         self.decoder = Decoder(model.layout, model.w)
-        self.encoder = Encoder(model.vocabulary, gold=gold)
+        try:
+            self.encoder = Encoder(model.vocabulary, gold=gold)
+        except (TemplateError, ValueError) as error:
+            raise ModelError("", f"the model contradicts itself: {error}") from None
         self.labels = [label.encode() for label in model.vocabulary.labels]
 
     def tag(self, sentence):
@@ -76,7 +79,7 @@ def _joined(line, result):
 
 
 def tag_stream(tagger, stream, write, *, threads=1):
-    """write(bytes, waiting) for each sentence of the stream, in order; waiting: more results are already there."""
+    """write(bytes) for each sentence of the stream, in order."""
     if threads == 1:
         for sentence in stream:
             write(tagger.tag(sentence))
@@ -99,6 +102,7 @@ def tag_stream(tagger, stream, write, *, threads=1):
             for sentence in stream:
                 if failure:
                     break
+                tagger.encoder.has_gold(sentence)  # the first sentence of a source settles that, so it is asked in order
                 results.put(pool.submit(tagger.tag, sentence))
         finally:
             results.put(None)

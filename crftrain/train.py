@@ -50,13 +50,14 @@ class Outcome:
     model_bytes: int = 0
 
 
-def fit(problem, optimiser, *, tol, monitors=(), trace=False):
+def fit(problem, optimiser, *, tol, monitors=(), trace=False, start=(0, 0.0)):
     """Run the optimiser until a reason to stop; a monitor is a function of Progress -> reason, or None to go on.
 
-    A monitor with the attributes `best` and `best_iteration` (Held-out scores) decides which weights are the result.
+    A monitor with the attribute `best` (HeldOut) decides which weights are the result. start: iterations and seconds of
+    the run that is gone on with.
     """
     first_gap = problem.gap_at_zero() if tol > 0 else math.nan
-    seconds, k, reason, converged = 0.0, 0, None, False
+    (k, seconds), reason, converged = start, None, False
     while reason is None:
         started = time.perf_counter()
         step = optimiser.step()
@@ -65,17 +66,14 @@ def fit(problem, optimiser, *, tol, monitors=(), trace=False):
         solution = optimiser.solution()
         seconds += time.perf_counter() - started
         k += 1
-        if not (step.exact or math.isfinite(step.objective)):
+        if not math.isfinite(step.objective):
             raise TrainingError(f"step {k}", f"the objective is {step.objective}", "a finite number")
         if trace and not step.exact:
             step = step._replace(objective=problem.exact_objective(solution), exact=True)
         progress = Progress(k, step, solution, problem.passes, seconds)
         reasons = [monitor(progress) for monitor in monitors]
         converged = step.exact and step.gap <= tol * first_gap
-        if converged:
-            reason = "converged"
-        else:
-            reason = next((said for said in reasons if said), step.done or None)
+        reason = "converged" if converged else next((said for said in reasons if said), step.done or None)
     outcome = Outcome(solution, reason, converged, k, problem.passes, seconds, first_gap=first_gap)
     for monitor in monitors:
         if getattr(monitor, "best", None) is not None:
@@ -124,6 +122,12 @@ class Plateau:
             return f"plateau: {self.window} steps lowered the objective by less than {self.share:g} of it"
         return None
 
+    def counters(self):
+        return self.seen
+
+    def restore(self, counters):
+        self.seen = counters
+
 
 class HeldOut:
     """Score the solution on held-out data after each step, keep the best, stop after `patience` steps without a better one."""
@@ -143,6 +147,12 @@ class HeldOut:
         elif self.patience is not None and progress.iteration - self.best_iteration >= self.patience:
             return f"no better score on held-out data for {self.patience} steps"
         return None
+
+    def counters(self):
+        return {"best_iteration": self.best_iteration, "best_dev": self.best_dev, "best_score": self.best_score}
+
+    def restore(self, counters):
+        vars(self).update(counters)
 
 
 class StopSignal:

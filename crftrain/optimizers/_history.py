@@ -30,6 +30,13 @@ class History:
         """The rows that the next pair will take: free for use until add()."""
         return self.rows[self.next], self.rows[self.m + self.next]
 
+    def advance(self, w, g, spare):
+        """Scratch holds a new point and its gradient: they become w and g, and what they changed by is left in scratch."""
+        for old, new in zip((w, g), self.scratch, strict=True):
+            spare[:] = new
+            new -= old
+            old[:] = spare
+
     def add(self, g):
         """Take the pair that scratch holds and learn the products with g; False (and nothing kept) without curvature."""
         s, y = self.next, self.m + self.next
@@ -64,7 +71,7 @@ class History:
         return self._combine(c, c_g, g, out)
 
     def _products(self, vectors):
-        """[vectors] [rows]' """
+        """[vectors] [rows]'"""
         parts = [None] * self.threads
 
         def work(thread):

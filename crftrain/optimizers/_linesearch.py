@@ -27,12 +27,10 @@ def strong_wolfe(phi, f0, slope0, first):
         if not (math.isfinite(f) and math.isfinite(slope)):
             high = (a, math.inf, math.inf)
         else:
-            drowned = abs(f - f0) < 1e-10 * abs(f0)
-            if drowned:
-                high_enough = f <= f0 + 1e-12 * abs(f0)
-                if high_enough and (2 * DELTA - 1) * slope0 >= slope >= C2 * slope0:
+            if drowned(f, f0):
+                if flat_enough(f, f0, slope, slope0) and slope >= C2 * slope0:
                     return a
-                too_long = slope > 0 or not high_enough
+                too_long = slope > 0 or not low_enough(f, f0)
             else:
                 if f <= f0 + C1 * a * slope0 and abs(slope) <= -C2 * slope0:
                     return a
@@ -47,6 +45,19 @@ def strong_wolfe(phi, f0, slope0, first):
     return None
 
 
+def drowned(f, f0):
+    return abs(f - f0) < 1e-10 * abs(f0)
+
+
+def low_enough(f, f0):
+    return f <= f0 + 1e-12 * abs(f0)
+
+
+def flat_enough(f, f0, slope, slope0):
+    """The first half of the approximate conditions: what replaces a sufficient decrease."""
+    return low_enough(f, f0) and slope <= (2 * DELTA - 1) * slope0
+
+
 def _between(low, high):
     """The minimum of the cubic through both ends, at least a tenth of the way from either."""
     (a, fa, da), (b, fb, db) = low, high
@@ -56,11 +67,8 @@ def _between(low, high):
     t = 0.1
     if math.isfinite(fb):
         theta = 3 * (fa - fb) / width + da + db
-        root = theta * theta - da * db
-        if root >= 0 and (denominator := db - da + 2 * math.sqrt(root)) != 0:
-            t = 1 - (db + math.sqrt(root) - theta) / denominator
-        else:
-            t = 0.5
+        root = math.sqrt(max(0.0, theta * theta - da * db))
+        t = 1 - (db + root - theta) / (db - da + 2 * root) if db - da + 2 * root else 0.5
     return a + width * min(max(t, 0.1), 0.9)
 
 

@@ -8,7 +8,8 @@ cdef class Sampler:
     cdef readonly int64_t n, seen               # units; those drawn at least once
     cdef int64_t leaves                         # a power of 2, at least n
     cdef double[::1] total, largest             # [2 leaves] sums and maxima of L over the subtrees; leaf i at leaves + i
-    cdef double l2, first
+    cdef public double l2
+    cdef double first
     cdef unsigned char[::1] visited
     cdef bitgen_t* bits
     cdef object rng

@@ -94,7 +94,7 @@ cdef class Sampler:
 
     def restore(self, state):
         cdef int64_t i
-        self.visited[:] = state["sampler_visited"]
+        np.asarray(self.visited)[:] = state["sampler_visited"]
         self.seen = int(np.count_nonzero(state["sampler_visited"]))
         for i in range(self.n):
             if self.visited[i]:

@@ -24,6 +24,7 @@ cdef class Sequential:
     cdef int64_t runs                   # forward runs of sequences since they were last counted
     cdef int32_t[::1] satisfied, skip   # [n_units] searches in a row without doubling, searches still to be left out
     cdef bint skipping
+    cdef bint pairs_wanted              # evaluate() leaves P too
     cdef int64_t visit_next(self) noexcept nogil                            # the step: a unit, or -1 on failure
     cdef double evaluate(self, int64_t u) noexcept nogil
     cdef double prepare_search(self, int64_t u) noexcept nogil

@@ -19,6 +19,7 @@ import numpy as np
 from .._kernels cimport (
     aligned,
     backward,
+    fill_pairs,
     forward,
     lattice_fit,
     lattice_free,
@@ -93,7 +94,7 @@ cdef class Sequential:
     cdef double evaluate(self, int64_t u) noexcept nogil:
         """The unit's loss; X holds the gradient's q, edge and P. NaN: no memory, or weights out of range."""
         cdef int64_t first = self.first(u), T = self.length(u), i, k, size = self.X.L * self.X.LP
-        cdef bint pairs = self.s.pairs.ptr != NULL
+        cdef bint pairs = self.s.pairs.ptr != NULL or self.pairs_wanted
         cdef double f = 0, c = self.scale
         cdef Lattice Z
         if not lattice_fit(self.X, T, pairs):
@@ -109,6 +110,8 @@ cdef class Sequential:
                 return NAN
             backward(&self.lazy.W, self.s, i, &Z)
             minus_gold(self.s, i, &Z)
+            if pairs:
+                fill_pairs(&self.lazy.W, self.s, i, &Z)
             for k in range(size):
                 self.edge_sum[k] += Z.edge[k]
         for k in range(size):

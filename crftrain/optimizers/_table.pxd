@@ -1,9 +1,8 @@
-"""What SAG remembers of each sequence."""
+"""What SAG remembers of each unit."""
 
 from libc.stdint cimport int64_t
 
-from .._kernels cimport Lattice, Tokens
-from .._lazy cimport LazyWeights
+from ._sequential cimport Sequential
 
 
 cdef class Store:
@@ -12,6 +11,6 @@ cdef class Store:
 
 
 cdef class Table:
-    cdef readonly object stores         # by name, for checkpoints
-    cdef int L, LP
-    cdef int exchange(self, LazyWeights lazy, const Tokens* s, int64_t unit, int64_t first, int64_t T, Lattice* X) noexcept nogil
+    cdef readonly dict stores           # by name, for checkpoints
+    cdef readonly bint pairs
+    cdef int exchange(self, Sequential at, int64_t u) noexcept nogil    # after evaluate(u); -1: no memory

@@ -35,7 +35,8 @@ class Step(NamedTuple):
 class Option:
     """One option: its flag, type, range, default and help, said here and nowhere else.
 
-    The type is the default's (a number where that is one of `words`); a choice is a string out of `choices`; `words` are accepted beside numbers.
+    The type is the default's (a number where that is one of `words`); a choice is a string out of `choices`; `words` are
+    accepted beside numbers.
     """
 
     name: str

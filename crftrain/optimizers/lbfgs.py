@@ -53,14 +53,8 @@ class LBFGS:
             if not fresh:
                 self.history.clear()
             return False
-        # The trial point and its gradient become w and g, and their changes the newest pair.
-        d[:] = point
-        point -= w
-        w[:] = d
-        d[:] = gradient
-        gradient -= g
-        g[:] = d
         self.f = self.f_trial
+        self.history.advance(w, g, d)
         self.history.add(g)
         return True
 

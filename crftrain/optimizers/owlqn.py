@@ -1,0 +1,94 @@
+"""Orthant-wise limited-memory quasi-Newton: L-BFGS for an objective with an l1 term, and exact zeros.
+
+    f(w) = smooth(w) + l1 |w|_1,    g the gradient of the smooth part, l2 term included
+
+    1. pg = g + l1 sign(w) where w is not 0, else g moved towards 0 by l1: the subgradient of least norm    (_problem)
+    2. p = -H pg, H from pairs of the smooth part, zero where it does not point against pg                 (_history)
+    3. w' = w + a p, zero where it leaves the orthant of w (of -pg where w is 0): there f is smooth        (_orthant)
+    4. shorten a until f(w') <= f(w) + C1 pg.(w' - w); where the decrease drowns in rounding, slopes decide
+    5. stop when |pg|_inf is small: pg = 0 if and only if w is optimal
+
+The first step, or one after the curvature failed, is the steepest descent with a = 1/|pg|. Nearly every later one is
+accepted at a = 1, so that a step costs one pass for value and gradient.
+
+Reference: Andrew and Gao 2007, "Scalable training of L1-regularized log-linear models", section 3.
+"""
+
+import math
+
+import numpy as np
+
+from .._problem import max_norm
+from ._history import History
+from ._linesearch import C1, drowned, flat_enough
+from ._orthant import align, project, slope_beyond
+from .base import Algorithm, Option, Step
+
+TRIALS = 40
+
+
+class OWLQN:
+    def __init__(self, problem, w, rng, *, memory):
+        self.problem, self.w = problem, w
+        self.history = History(memory, problem.n_features, problem.threads)
+        self.g, self.pg, self.p = w.copy(), w.copy(), w.copy()
+        self.f = None
+
+    def step(self):
+        if self.f is None:
+            self.norm = float(np.abs(self.w).sum())
+            self.f = self.problem.value_and_gradient(self.w, self.g) + self.problem.l1 * self.norm
+            self.problem.subgradient(self.w, self.g, self.pg)
+        searched = self._search() or (self.history.count and self._restart())
+        return Step(self.f, max_norm(self.pg), done="" if searched else "no step lowers the objective any more: rounding")
+
+    def _restart(self):
+        """Forget the pairs and try the subgradient itself."""
+        self.history.clear()
+        return self._search()
+
+    def _search(self):
+        """2) to 4); False if no step was found."""
+        w, g, pg, p = self.w, self.g, self.pg, self.p
+        slope = self.history.direction(pg, p)
+        if self.problem.l1:
+            slope = align(p, pg)
+        if not slope < 0:
+            return False
+        point, gradient = self.history.scratch
+        a = 1.0 if self.history.count else (-slope) ** -0.5
+        for _ in range(TRIALS):
+            norm, slope = project(w, a, p, pg, point)
+            f = self.problem.value_and_gradient(point, gradient) + self.problem.l1 * norm
+            if self._accepts(f, slope, point, gradient):
+                break
+            # the minimum of the parabola through f, its slope and the trial
+            a *= min(max(-slope / (2 * (f - self.f - slope)), 0.1), 0.5) if math.isfinite(f) else 0.1
+        else:
+            return False
+        self.f, self.norm = f, norm
+        self.history.advance(w, g, p)
+        self.problem.subgradient(w, g, pg)
+        self.history.add(pg)
+        return True
+
+    def _accepts(self, f, slope, point, gradient):
+        if drowned(f, self.f):
+            return flat_enough(f, self.f, slope_beyond(self.w, point, gradient, self.problem.l1), slope)
+        return f <= self.f + C1 * slope
+
+    def solution(self):
+        return self.w
+
+
+ALGORITHM = Algorithm(
+    summary="orthant-wise L-BFGS: the batch method for l1, with exact zeros",
+    reference="Andrew and Gao, Scalable training of L1-regularized log-linear models, ICML 2007",
+    solves=frozenset({"l1", "l2", "no-l2"}),
+    options=(Option("memory", 10, "pairs of steps and gradient changes that are kept", minimum=1),),
+    make=OWLQN,
+    memory=lambda facts, options: 8 * facts.n_features * (4 + 2 * options["memory"]),
+    step_name="iteration",
+    tol=1e-4,
+    passes=1000,
+)
