@@ -23,6 +23,7 @@ cdef extern from "_simd.h":
         const char* name
         void gather(const Occurrences*, const Blocks*, int64_t first, int64_t T, int L, int LP, double* psi) noexcept nogil
         void scatter(const Occurrences*, const Blocks*, int64_t first, int64_t T, int L, int LP, const double* q) noexcept nogil
+        void scatter_present(const Occurrences*, const Blocks*, int64_t first, int64_t T, int L, int LP, const double* q) noexcept nogil
         double exp_rows(int64_t rows, int L, int LP, const double* psi, double* x, double* top) noexcept nogil
         double forward(int L, int LP, const double* previous, const double* M, const double* x, double* next) noexcept nogil
         void backward(int L, int LP, const double* x, const double* b, double inverse_z, const double* MT, const double* a_previous,

@@ -24,3 +24,4 @@ cdef class LazyWeights:
     cdef double paid(self, double v, double d, double last) noexcept nogil
     cdef double settle_block(self, int64_t first, int64_t end, double last, double scale, double l2) noexcept nogil
     cdef void add_to_d(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil
+    cdef void add_to_v(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil

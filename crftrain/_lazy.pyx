@@ -188,3 +188,10 @@ cdef class LazyWeights:
         simd.axpy(X.L * X.LP, 1.0, X.edge, &self.d_edge[0])
         if s.pairs.ptr != NULL:
             scatter_pairs(s, &self.d.pairs, first, T, X)
+
+    cdef void add_to_v(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil:
+        """v += F' (q, edge, P) of T settled tokens, where there are weights."""
+        simd.scatter_present(&s.nodes, &self.v.nodes, first, T, X.L, X.LP, X.q)
+        simd.axpy(X.L * X.LP, 1.0, X.edge, &self.v_edge[0])
+        if s.pairs.ptr != NULL:
+            scatter_pairs(s, &self.v.pairs, first, T, X)

@@ -34,6 +34,9 @@ typedef struct {
     /* blocks of the token's attributes += q[t] */
     void (*scatter)(const Occurrences *o, const Blocks *b, int64_t first, int64_t T, int L, int LP, const double *q);
 
+    /* the same, but labels for which a block has no weight stay as they are: for weights, not for sums that are masked later */
+    void (*scatter_present)(const Occurrences *o, const Blocks *b, int64_t first, int64_t T, int L, int LP, const double *q);
+
     /* x = exp(psi - top), top[r] the row's maximum, padding 0; returns the widest spread of a row's scores */
     double (*exp_rows)(int64_t rows, int L, int LP, const double *psi, double *x, double *top);
 

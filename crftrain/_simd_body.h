@@ -87,6 +87,39 @@ static void FN(scatter)(const Occurrences *o, const Blocks *b, int64_t first, in
     }
 }
 
+/* v += c d over a row; add_present only at the labels that the bits name */
+INLINE void FN(add_row)(int LP, double c, const double *d, double *v) {
+    for (int j = 0; j < LP; j += VW) STORE(v + j, LOAD(v + j) + c * LOAD(d + j));
+}
+
+INLINE void FN(add_present)(int LP, double c, const double *d, double *v, uint64_t bits) {
+    I lane;
+    for (int i = 0; i < VW; i++) lane[i] = (int64_t)1 << i;
+    for (int j = 0; j < LP; j += VW, bits >>= VW) {
+        I has = (((I){0} + (int64_t)bits) & lane) == lane;
+        STORE(v + j, LOAD(v + j) + c * (V)((I)LOAD(d + j) & has));
+    }
+}
+
+static void FN(scatter_present)(const Occurrences *o, const Blocks *b, int64_t first, int64_t T, int L, int LP, const double *q) {
+    const int64_t *const ptr = b->ptr;
+    for (int64_t t = first; t < first + T; t++, q += LP) {
+        int64_t split = o->split[t], to = o->ptr[t + 1];
+        for (int64_t k = o->ptr[t]; k < to; k++) {
+            int64_t a = o->attr[k];
+            double c = o->value ? o->value[k] : 1.0, *row = b->rows + a * b->stride;
+            if (k >= split)
+                for (int64_t p = ptr[a]; p < ptr[a + 1]; p++) b->w[p] += c * q[b->label[p]];
+            else if (b->whole)
+                FN(add_row)(LP, c, q, row);
+            else if (b->present)
+                FN(add_present)(LP, c, q, row, b->present[a]);
+            else
+                for (int64_t p = ptr[a]; p < ptr[a + 1]; p++) row[b->label[p]] += c * q[b->label[p]];
+        }
+    }
+}
+
 /* exp(y) for -708 <= y <= 0, to about 1 ulp: y = k ln 2 + r, |r| <= ln 2 / 2, and the Taylor polynomial of exp(r).
  * Adding 1.5 * 2^52 rounds to an integer and leaves it in the low bits, from where it goes to the exponent. */
 INLINE V FN(exp)(V y) {
@@ -250,20 +283,6 @@ static void FN(viterbi)(int L, int LP, const double *previous, const double *tra
 #undef CALL
 }
 
-/* v -= c d over a row; where the row's bits are given, only at the labels they name */
-INLINE void FN(pay_row)(int LP, double c, const double *d, double *v) {
-    for (int j = 0; j < LP; j += VW) STORE(v + j, LOAD(v + j) - c * LOAD(d + j));
-}
-
-INLINE void FN(pay_present)(int LP, double c, const double *d, double *v, uint64_t bits) {
-    I lane;
-    for (int i = 0; i < VW; i++) lane[i] = (int64_t)1 << i;
-    for (int j = 0; j < LP; j += VW, bits >>= VW) {
-        I has = (((I){0} + (int64_t)bits) & lane) == lane;
-        STORE(v + j, LOAD(v + j) - c * (V)((I)LOAD(d + j) & has));
-    }
-}
-
 static void FN(settle)(const Occurrences *o, const Blocks *v, const Blocks *d, double *last, double S, int64_t first, int64_t T, int L,
                        int LP) {
     const int64_t end = o->ptr[first + T], stride = v->stride, *const ptr = v->ptr;
@@ -299,9 +318,9 @@ static void FN(settle)(const Occurrences *o, const Blocks *v, const Blocks *d, d
             if (k >= split)
                 for (int64_t p = ptr[a]; p < ptr[a + 1]; p++) v_w[p] -= owed * d_w[p];
             else if (whole)
-                FN(pay_row)(LP, owed, d_rows + a * stride, v_rows + a * stride);
+                FN(add_row)(LP, -owed, d_rows + a * stride, v_rows + a * stride);
             else if (present)
-                FN(pay_present)(LP, owed, d_rows + a * stride, v_rows + a * stride, present[a]);
+                FN(add_present)(LP, -owed, d_rows + a * stride, v_rows + a * stride, present[a]);
             else
                 for (int64_t p = ptr[a]; p < ptr[a + 1]; p++) v_rows[a * stride + label[p]] -= owed * d_rows[a * stride + label[p]];
         }
@@ -349,7 +368,7 @@ static void FN(axpy)(int64_t n, double c, const double *x, double *y) {
 }
 
 static const Simd FN(table) = {
-    NAME, FN(gather), FN(scatter), FN(exp_rows), FN(forward), FN(backward), FN(outer), FN(viterbi),
+    NAME, FN(gather), FN(scatter), FN(scatter_present), FN(exp_rows), FN(forward), FN(backward), FN(outer), FN(viterbi),
     FN(settle), FN(settle_rows), FN(dot), FN(axpy),
 };
 

@@ -56,8 +56,12 @@ class AveragedGradient:
             first=initial_constant,
         )
         self.correction = 1.0  # exact gap / estimated gap, when last compared
+        self.warm = bool(w.any())
 
     def step(self):
+        if self.warm:  # a table of the start's gradients: an optimum is recognised, a good start not lost
+            self.warm, self.estimated = False, np.nan
+            return self.confirm()
         self.steps.run(self.steps.n_units)
         self.estimated = self.steps.settle()
         return Step(self._objective(), self.estimated * self.correction, exact=False)
@@ -67,7 +71,8 @@ class AveragedGradient:
         gradient = self.steps.refresh()
         gradient += self.problem.l2 * self.w
         gap = self.problem.gap(self.w, gradient)
-        self.correction = max(1.0, gap / self.estimated) if self.estimated > 0 else 1.0
+        if self.estimated > 0:
+            self.correction = max(1.0, gap / self.estimated)
         return Step(self._objective(), gap)
 
     def _objective(self):
@@ -88,5 +93,5 @@ class AveragedGradient:
 
     def restore(self, state):
         self.w[:] = state["w"]
-        self.correction = float(state["correction"][0])
+        self.correction, self.warm = float(state["correction"][0]), False
         self.steps.restore(state)

@@ -16,15 +16,13 @@ from ..errors import TrainingError
 cdef double FLAT = 1e-8         # no search where |g|^2 is not larger
 
 
-cdef class TableSteps(Sequential):
-    """What SAG and SAGA share: a sampler, a table whose sum is d, the constant of each unit, an exact pass."""
+cdef class SampledSteps(Sequential):
+    """What SAG, SAGA and SVRG share: draws, and the constant of each unit."""
 
-    def __init__(self, problem, w, rng, *, sampler, table, order=None, batch=1, skip=True, first=1.0):
-        """sampler(n, rng, l2=, first=) and table(problem, units) make theirs; order: the first draws, if not the sampler's."""
+    def __init__(self, problem, w, rng, *, sampler, order=None, batch=1, skip=True, first=1.0):
+        """sampler(n, rng, l2=, first=) makes one; order: the first draws, if not the sampler's."""
         Sequential.__init__(self, problem, w, batch=batch, skip=skip)
-        self.sampler = sampler(self.n_units, rng, l2=problem.l2, first=first)
-        self.table, self.l2 = table(problem, self.units), problem.l2
-        self.pairs_wanted = self.table.pairs
+        self.sampler, self.l2 = sampler(self.n_units, rng, l2=problem.l2, first=first), problem.l2
         self.losses = np.zeros(self.n_units)
         self.order, self.drawn = np.empty(0, np.int64) if order is None else order, 0
 
@@ -34,7 +32,7 @@ cdef class TableSteps(Sequential):
         return u
 
     cdef bint learn_constant(self, int64_t u, double f, bint first) noexcept nogil:
-        """The search for L_u, unless it is to be left out; False: no memory."""
+        """The search for L_u after evaluate(u), unless it is to be left out; False: no memory."""
         cdef double L, square
         cdef int64_t doublings = 0
         if self.skip[u] > 0:
@@ -44,10 +42,57 @@ cdef class TableSteps(Sequential):
         if isnan(square):
             return False
         if square > FLAT:
-            L = self.search(u, f, square, L, self.drawn == 1, &doublings)
+            L = self.search(u, f, square, L, self.sampler.seen == 1, &doublings)
             self.remember_search(u, doublings)
         self.sampler.found(u, L)
         return True
+
+    def mean_loss(self):
+        """Of those seen, each at its last visit."""
+        return float(np.sum(self.losses)) / max(1, self.sampler.seen)
+
+    def settle(self):
+        """w becomes what it is; returns the max-norm of d/n + l2 w, infinite while some unit has not been seen."""
+        gap = self.lazy.settle_and_measure(1.0 / self.n_units, self.l2)
+        return gap if self.sampler.seen == self.n_units else np.inf
+
+    def state(self):
+        """Everything that a step depends on, as arrays; w is the caller's."""
+        return {
+            **self.sampler.state(),
+            "losses": np.array(self.losses),
+            "satisfied": np.array(self.satisfied),
+            "skip": np.array(self.skip),
+            "order": np.array(self.order),
+            "drawn": np.array([self.drawn]),
+            "d": self.lazy.d_in_vector(),
+        }
+
+    def restore(self, state):
+        """w, which the caller has set, and all the rest."""
+        self.sampler.restore(state)
+        np.asarray(self.losses)[:] = state["losses"]
+        np.asarray(self.satisfied)[:] = state["satisfied"]
+        np.asarray(self.skip)[:] = state["skip"]
+        self.order = np.array(state["order"])
+        self.drawn = int(state["drawn"][0])
+        self.lazy.read_w()
+        self.lazy.set_d(state["d"])
+
+    def move_to(self, problem):
+        """Go on under another strength with all that is known of the sequences."""
+        self.problem, self.l2 = problem, problem.l2
+        self.sampler.l2 = problem.l2
+
+
+cdef class TableSteps(SampledSteps):
+    """SAG and SAGA: a table whose sum is d."""
+
+    def __init__(self, problem, w, rng, *, table, **options):
+        """table(problem, units) makes one."""
+        SampledSteps.__init__(self, problem, w, rng, **options)
+        self.table = table(problem, self.units)
+        self.pairs_wanted = self.table.pairs
 
     def refresh(self):
         """Every unit once at the settled w: fills the table and d anew; returns the exact mean gradient, without penalty."""
@@ -66,55 +111,21 @@ cdef class TableSteps(Sequential):
                 if not isnan(f):
                     gradient.add_tokens(self.s, self.first(u), self.length(u), self.X)
                     self.losses[u] = f
-                    if self.table.exchange(self, u) < 0:
+                    if self.sampler.visit(u) and not self.learn_constant(u, f, True) or self.table.exchange(self, u) < 0:
                         f = NAN
             if isnan(f):
                 raise TrainingError(f"sequence {self.units[u] + 1}", "its loss is not finite", "weights of moderate size")
-            if self.sampler.visit(u):
-                self.sampler.found(u, self.sampler.start(u, True))
         self.count_passes()
         gradient.collect()
         mean /= self.n_units
         return mean
 
-    def mean_loss(self):
-        """Of those seen, each at its last visit."""
-        return float(np.sum(self.losses)) / max(1, self.sampler.seen)
-
-    def settle(self):
-        """w becomes what it is; returns the max-norm of d/m + l2 w, infinite while some unit has not been seen."""
-        gap = self.lazy.settle_and_measure(1.0 / self.n_units, self.l2)
-        return gap if self.sampler.seen == self.n_units else np.inf
-
     def state(self):
-        """Everything that a step depends on, as arrays; w is the caller's."""
-        return {
-            **self.table.state(),
-            **self.sampler.state(),
-            "losses": np.array(self.losses),
-            "satisfied": np.array(self.satisfied),
-            "skip": np.array(self.skip),
-            "order": np.array(self.order),
-            "drawn": np.array([self.drawn]),
-            "d": self.lazy.d_in_vector(),
-        }
+        return {**SampledSteps.state(self), **self.table.state()}
 
     def restore(self, state):
-        """w, which the caller has set, and all the rest."""
+        SampledSteps.restore(self, state)
         self.table.restore(state)
-        self.sampler.restore(state)
-        np.asarray(self.losses)[:] = state["losses"]
-        np.asarray(self.satisfied)[:] = state["satisfied"]
-        np.asarray(self.skip)[:] = state["skip"]
-        self.order = np.array(state["order"])
-        self.drawn = int(state["drawn"][0])
-        self.lazy.read_w()
-        self.lazy.set_d(state["d"])
-
-    def move_to(self, problem):
-        """Go on under another strength with all that is known of the sequences."""
-        self.problem, self.l2 = problem, problem.l2
-        self.sampler.l2 = problem.l2
 
 
 cdef class SagSteps(TableSteps):

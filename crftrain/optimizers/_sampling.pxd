@@ -18,7 +18,9 @@ cdef class Sampler:
     cdef double start(self, int64_t i, bint first) noexcept nogil       # L to begin the line search with
     cdef void found(self, int64_t i, double L) noexcept nogil           # what it ended with
     cdef double step_size(self) noexcept nogil
-    cdef double probability(self, int64_t i) noexcept nogil             # of drawing i, once all have been seen
+    cdef double saga_step_size(self) noexcept nogil                     # the same for steps with unbiased gradients
+    cdef double probability(self, int64_t i) noexcept nogil             # of drawing i next
+    cdef double constant(self, int64_t i) noexcept nogil                # L_i
     cdef void set(self, int64_t i, double L) noexcept nogil
     cdef double mean(self) noexcept nogil
     cdef double maximum(self) noexcept nogil

@@ -52,8 +52,15 @@ cdef class Sampler:
         """The length of the step at hand; called once a step, after found() if there was a search."""
         return 0
 
+    cdef double saga_step_size(self) noexcept nogil:
+        """A third: with draws that are not uniform, unbiased gradients vary more, and SAG's steps are too long for them."""
+        return self.step_size() / 3
+
     cdef double probability(self, int64_t i) noexcept nogil:
         return 1.0 / self.n
+
+    cdef double constant(self, int64_t i) noexcept nogil:
+        return self.total[self.leaves + i]
 
     cdef void set(self, int64_t i, double L) noexcept nogil:
         """L_i, and the sums and maxima above it."""
@@ -116,6 +123,8 @@ cdef class Nus(Sampler):
         return 0.5 * (1 / (self.maximum() + self.l2) + 1 / (self.mean() + self.l2))
 
     cdef double probability(self, int64_t i) noexcept nogil:
+        if self.seen == 0:
+            return 1.0 / self.n
         return 0.5 / self.n + 0.5 * self.total[self.leaves + i] / self.total[1]
 
 
@@ -150,7 +159,9 @@ cdef class Nus2013(Sampler):
         return (1 - seen) * by_maximum + seen * 0.5 * (by_maximum + by_mean)
 
     cdef double probability(self, int64_t i) noexcept nogil:
-        return 0.5 / self.n + 0.5 * self.total[self.leaves + i] / self.total[1]
+        if not self.visited[i]:
+            return 1.0 / self.n
+        return (0.5 + 0.5 * self.seen * self.total[self.leaves + i] / self.total[1]) / self.n
 
     def state(self):
         return {**Sampler.state(self), "sampler_running": np.array([self.running])}
@@ -181,11 +192,20 @@ cdef class Uniform(Sampler):
         self.L *= pow(2.0, -1.0 / self.n)
         return alpha
 
+    cdef double saga_step_size(self) noexcept nogil:
+        return self.step_size()
+
     cdef double maximum(self) noexcept nogil:
         return self.L
 
     cdef double mean(self) noexcept nogil:
         return self.L
+
+    cdef double constant(self, int64_t i) noexcept nogil:
+        return self.L
+
+    cdef int64_t proportionally(self) noexcept nogil:
+        return self.uniformly()
 
     def state(self):
         return {**Sampler.state(self), "sampler_running": np.array([self.L])}

@@ -33,3 +33,6 @@ cdef class Sequential:
     cdef void remember_search(self, int64_t u, int64_t doublings) noexcept nogil
     cdef int64_t first(self, int64_t u) noexcept nogil
     cdef int64_t length(self, int64_t u) noexcept nogil
+
+
+cdef void scale_residual(Lattice* X, int64_t T, bint pairs, double c) noexcept nogil

@@ -117,11 +117,7 @@ cdef class Sequential:
         for k in range(size):
             self.X.edge[k] = c * self.edge_sum[k] * self.lazy.exists[k]
         if c != 1:
-            for k in range(T * self.X.LP):
-                self.X.q[k] *= c
-            if pairs:
-                for k in range(T * size):
-                    self.X.P[k] *= c
+            scale_marginals(self.X, T, pairs, c)
         return c * f
 
     cdef double prepare_search(self, int64_t u) noexcept nogil:
@@ -175,6 +171,23 @@ cdef class Sequential:
         else:
             self.satisfied[u] += 1
             self.skip[u] = <int32_t> 1 << (min(self.satisfied[u], MOST) - 1)
+
+
+cdef void scale_marginals(Lattice* X, int64_t T, bint pairs, double c) noexcept nogil:
+    cdef int64_t k
+    for k in range(T * X.LP):
+        X.q[k] *= c
+    if pairs:
+        for k in range(T * X.L * X.LP):
+            X.P[k] *= c
+
+
+cdef void scale_residual(Lattice* X, int64_t T, bint pairs, double c) noexcept nogil:
+    """q, edge and P times c."""
+    cdef int64_t k
+    scale_marginals(X, T, pairs, c)
+    for k in range(X.L * X.LP):
+        X.edge[k] *= c
 
 
 cdef Lattice window(const Lattice* X, int64_t t) noexcept nogil:

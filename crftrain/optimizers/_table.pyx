@@ -29,6 +29,10 @@ cdef class Store:
         """Store x; x becomes the change."""
 
 
+    cdef void minus(self, int64_t at, double* x, int64_t n) noexcept nogil:
+        """x becomes the change that storing it would make."""
+
+
 cdef class Doubles(Store):
     cdef double[::1] numbers
 
@@ -43,6 +47,12 @@ cdef class Doubles(Store):
             new = x[k]
             x[k] = new - self.numbers[at + k]
             self.numbers[at + k] = new
+
+
+    cdef void minus(self, int64_t at, double* x, int64_t n) noexcept nogil:
+        cdef int64_t k
+        for k in range(n):
+            x[k] -= self.numbers[at + k]
 
 
 cdef class Singles(Store):
@@ -61,6 +71,12 @@ cdef class Singles(Store):
             self.numbers[at + k] = new
 
 
+    cdef void minus(self, int64_t at, double* x, int64_t n) noexcept nogil:
+        cdef int64_t k
+        for k in range(n):
+            x[k] = <double> <float> x[k] - <double> self.numbers[at + k]
+
+
 cdef class Table:
     """What the kinds share; `pairs` says that exchange() needs the edge marginals of each position."""
 
@@ -77,6 +93,9 @@ cdef class Table:
 
     cdef int exchange(self, Sequential at, int64_t u) noexcept nogil:
         return 0
+
+    cdef void difference(self, Sequential at, int64_t u) noexcept nogil:
+        """The lattice's marginals become their change since the last exchange of u; nothing is stored."""
 
 
 cdef class Mixed(Table):
@@ -102,6 +121,14 @@ cdef class Mixed(Table):
         at.lazy.add_to_d(at.s, first, T, X)
         return 0
 
+    cdef void difference(self, Sequential at, int64_t u) noexcept nogil:
+        cdef Lattice* X = at.X
+        cdef int64_t t, i, first = at.first(u)
+        for t in range(at.length(u)):
+            self.nodes.minus((first + t) * X.L, X.q + t * X.LP, X.L)
+        for i in range(X.L):
+            self.edges.minus((u * X.L + i) * X.L, X.edge + i * X.LP, X.L)
+
 
 cdef class Marginals(Table):
     cdef Store nodes, pairs_store
@@ -117,20 +144,36 @@ cdef class Marginals(Table):
         self.stores = {"nodes": self.nodes, "pairs": self.pairs_store}
 
     cdef int exchange(self, Sequential at, int64_t u) noexcept nogil:
-        """The change of the edge marginals is summed up for the transitions."""
         cdef Lattice* X = at.X
-        cdef int64_t t, i, k, first = at.first(u), T = at.length(u), size = X.L * X.LP
-        memset(X.edge, 0, size * sizeof(double))
+        cdef int64_t t, i, first = at.first(u), T = at.length(u)
         for t in range(T):
             self.nodes.swap((first + t) * X.L, X.q + t * X.LP, X.L)
             for i in range(X.L):
-                self.pairs_store.swap(((first + t) * X.L + i) * X.L, X.P + t * size + i * X.LP, X.L)
-            for k in range(size):
-                X.edge[k] += X.P[t * size + k]
-        for k in range(size):
-            X.edge[k] *= at.lazy.exists[k]
+                self.pairs_store.swap(((first + t) * X.L + i) * X.L, X.P + (t * X.L + i) * X.LP, X.L)
+        sum_edges(at, T)
         at.lazy.add_to_d(at.s, first, T, X)
         return 0
+
+    cdef void difference(self, Sequential at, int64_t u) noexcept nogil:
+        cdef Lattice* X = at.X
+        cdef int64_t t, i, first = at.first(u), T = at.length(u)
+        for t in range(T):
+            self.nodes.minus((first + t) * X.L, X.q + t * X.LP, X.L)
+            for i in range(X.L):
+                self.pairs_store.minus(((first + t) * X.L + i) * X.L, X.P + (t * X.L + i) * X.LP, X.L)
+        sum_edges(at, T)
+
+
+cdef void sum_edges(Sequential at, int64_t T) noexcept nogil:
+    """edge = the sum of P, where transitions have weights."""
+    cdef Lattice* X = at.X
+    cdef int64_t t, k, size = X.L * X.LP
+    memset(X.edge, 0, size * sizeof(double))
+    for t in range(T):
+        for k in range(size):
+            X.edge[k] += X.P[t * size + k]
+    for k in range(size):
+        X.edge[k] *= at.lazy.exists[k]
 
 
 cdef class Sparse(Table):
