@@ -59,7 +59,7 @@ def wishes_of(arguments):
     parser.add_argument("--quick", action="store_true", help="a few short runs on data/, to see that everything works")
     parser.add_argument("--task", action="append", choices=tasks.SOURCES, help="only this corpus (may be repeated)")
     parser.add_argument("--only", action="append", choices=table_names(), help="only this table (may be repeated)")
-    parser.add_argument("--algorithm", action="append", choices=optimizers.names(), help="race only this algorithm of ours (may be repeated)")
+    parser.add_argument("--algorithm", action="append", choices=optimizers.names(), help="of ours, race only this (may be repeated)")
     parser.add_argument("--minutes", type=float, help="about how long everything may take (default: 14; quick: 1)")
     parser.add_argument("--seconds", type=float, help="how long each run of a race may take (default: its share of the time left)")
     parser.add_argument("--results", type=Path, help="where rows are appended (default: bench/results.tsv; quick: a temporary place)")

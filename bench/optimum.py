@@ -22,7 +22,6 @@ L1_SOLVERS = ("owl-qn", "owlqn")
 class Optimum:
     f: float
     n: int  # sequences
-    n_attributes: int
     n_features: int
     bound: float | None
     model: Path
@@ -50,5 +49,5 @@ def optimum(setting, *, say, tol=TOL, timeout=1800):
             learn(setting, part, "-a", name, "--tol", tol, "--passes", 5000, *threads, timeout=timeout)
             shutil.copytree(part, folder, dirs_exist_ok=True)
     log = read_log(folder / "log.jsonl")
-    facts = {name: log.start[name] for name in ("n_attributes", "n_features")}
-    return Optimum(log.end["objective"], log.start["n_sequences"], **facts, bound=log.end["bound"], model=folder / "model.bin")
+    end = log.end
+    return Optimum(end["objective"], log.start["n_sequences"], log.start["n_features"], end["bound"], folder / "model.bin")

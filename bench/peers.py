@@ -59,7 +59,7 @@ class Peer:
     l1: bool = False  # for an objective with l1 > 0, not for one without
     loss: str = "exact"
     note: str = ""
-    most_attributes: float = float("inf")
+    most_features: float = float("inf")  # beyond, a run takes minutes
     iterations: int | None = None
 
     @property
@@ -71,16 +71,16 @@ class Peer:
         return installed(MODULES[self.package])
 
 
-EPOCHS = {"loss": "none", "note": "epochs of another objective", "iterations": 10}
+EPOCHS = {"loss": "none", "note": "epochs of another objective", "iterations": 10, "most_features": 4e6}
 PEERS = (
     Peer("python-crfsuite", "lbfgs"),
-    Peer("python-crfsuite", "l2sgd", loss="estimate", note="objective is its running estimate, calibration included"),
+    Peer("python-crfsuite", "l2sgd", loss="estimate", note="its running estimate, calibration included", most_features=4e6),
     Peer("python-crfsuite", "ap", **EPOCHS),
     Peer("python-crfsuite", "pa", **EPOCHS),
     Peer("python-crfsuite", "arow", **EPOCHS),
     Peer("libwapiti", "l-bfgs"),
     Peer("libwapiti", "rprop"),
-    Peer("libwapiti", "bcd", loss="end", note="prints no objective: that of the end", most_attributes=50_000),
+    Peer("libwapiti", "bcd", loss="end", note="prints no objective: that of the end", most_features=1e6),
     Peer("python-crfsuite", "lbfgs", l1=True),
     Peer("libwapiti", "l-bfgs", l1=True),
     Peer("libwapiti", "sgd-l1", l1=True, loss="end", note="prints no objective: that of the end"),
@@ -151,7 +151,7 @@ def train(peer, setting, optimum_n, folder, *, seconds, timeout):
         peer.name,
         curve=[(at, None if peer.loss == "none" or f is None else f / n) for at, f in curve],
         seconds_per_pass=(curve[-1][0] - curve[0][0]) / (steps - 1) if steps > 1 else curve[0][0],
-        peak_mb=finished.peak_mb,
+        peak_mb=facts.pop("peak_mb") or finished.peak_mb,
         model_bytes=orders["model"].stat().st_size,
         score=score(orders["predictions"]),
         note=peer.note,
@@ -166,7 +166,8 @@ def _params(peer, setting, n):
     l2, l1 = setting.times_n("l2", n), setting.times_n("l1", n)
     if peer.package == "libwapiti":
         return {"rho1": l1, "rho2": l2, "maxiter": 0, "stopeps": 1e-9}
-    params = {"feature.possible_states": int(setting.features == "full"), "feature.possible_transitions": int(setting.transitions == "full")}
+    possible = {"states": setting.features, "transitions": setting.transitions}
+    params = {f"feature.possible_{what}": int(which == "full") for what, which in possible.items()}
     if peer.algorithm == "lbfgs":
         params |= {"c1": l1, "c2": l2 / 2, "epsilon": 1e-7, "delta": 1e-7}
     elif peer.algorithm == "l2sgd":

@@ -78,7 +78,9 @@ def number(x, significant=4):
         return x
     if isinstance(x, int):
         return f"{x:,}"
-    return f"{x:.{significant}g}" if x < 1e4 else f"{x:,.0f}"
+    if abs(x) >= 1e5:
+        return f"{x:,.0f}"
+    return f"{x:.8g}" if abs(x) >= 1000 else f"{x:.{significant}g}"
 
 
 def table(heading, rows):
@@ -88,18 +90,16 @@ def table(heading, rows):
     last = len(widths) - 1
 
     def line(row):
-        parts = (cell.ljust(width) if k in (0, last) else cell.rjust(width) for k, (cell, width) in enumerate(zip(row, widths, strict=True)))
-        return "  ".join(parts).rstrip()
+        padded = zip(row, widths, strict=True)
+        return "  ".join(cell.ljust(width) if k in (0, last) else cell.rjust(width) for k, (cell, width) in enumerate(padded)).rstrip()
 
     return "\n".join([line(cells[0]), "  ".join("-" * width for width in widths), *map(line, cells[1:])])
 
 
 def bars_table(rows):
     """Rows with their bars."""
-    heading = ("what", "ours", "other", "ratio", "bar", "ok", "note")
-    return table(
-        heading, [(r.what, number(r.ours, 8), number(r.other, 8), number(r.ratio, 3), r.bar or NONE, r.ok, r.note) for r in rows]
-    )
+    figures = ([r.what, r.features, number(r.ours), number(r.other), number(r.ratio, 3), r.bar or NONE, r.ok, r.note] for r in rows)
+    return table(("what", "features", "ours", "other", "ratio", "bar", "ok", "note"), figures)
 
 
 def commit():

@@ -17,8 +17,8 @@ from functools import cached_property
 from pathlib import Path
 
 from crftrain.encode import expand
-from crftrain.learn import load_template
 from crftrain.read import sentences
+from crftrain.template import builtin
 
 from . import items as crfsuite_items
 from .process import ROOT
@@ -52,13 +52,13 @@ class Task:
 
     @property
     def how(self):
-        """How to read the training file, as keyword arguments of crftrain.learn.Settings."""
+        """How to read the training file, as keyword arguments of workers/_corpus.encode."""
         return {"format": self.format, "template": self.template}
 
     @cached_property
     def hash(self):
         """Of everything the features depend on."""
-        text = load_template(self.template).text if self.template else ""
+        text = builtin(self.template).text if self.template else ""
         return hashlib.sha256(self.train.read_bytes() + b"\0" + text.encode()).hexdigest()[:24]
 
     def items(self, which):
@@ -68,7 +68,7 @@ class Task:
         if self.template is None:
             return source
         target = self.cache / f"{self.hash}.{which}.items"
-        template = load_template(self.template)
+        template = builtin(self.template)
         if not target.exists():
             with replacing(target, "wb") as out:
                 for lines in expand(sentences(str(source)), template):
@@ -109,8 +109,9 @@ class Setting:
     @property
     def shown(self):
         """The column `features` of results: the weights, and what is not the default."""
-        unusual = ([self.penalty] if (self.l2, self.l1) != ("1/n", "0") else []) + (["observed transitions"] if self.transitions != "full" else [])
-        return ", ".join([self.features, *unusual])
+        transitions = ["observed transitions"] if self.transitions != "full" else []
+        penalty = [self.penalty] if (self.l2, self.l1) != ("1/n", "0") else []
+        return ", ".join([self.features, *transitions, *penalty])
 
     def times_n(self, which, n):
         """n lambda or n lambda1: the penalties where the objective is a sum."""

@@ -425,10 +425,10 @@ def algorithms(ctx, name):
         _write_lines(f"{name}  {summary}" for name, summary in known)
         return
     algorithm = _algorithm(name, ctx)
-    _write_lines(_explained(algorithm))
+    _write_lines(explain(algorithm))
 
 
-def _explained(algorithm):
+def explain(algorithm):
     yield f"{algorithm.name}: {algorithm.summary}"
     if algorithm.details:
         yield "\n" + algorithm.details

@@ -15,6 +15,6 @@ run() {
 }
 
 run 'head -n 4 data/train.txt'
-run 'crftrain learn -a lbfgs --lambda 1/n -t data/template.txt --dev data/dev.txt -m "$model" data/train.txt'
+run 'crftrain learn -a sag --lambda 1/n -t data/template.txt --dev data/dev.txt -m "$model" data/train.txt'
 run 'crftrain tag "$model" data/test.txt | crftrain eval'
 run 'crftrain dump --top 10 "$model"'

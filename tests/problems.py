@@ -43,7 +43,7 @@ def corpus(rng, *, sequences=5, length=(1, 4), labels=3, attributes=8, per_token
     lengths = rng.integers(length[0], length[1] + 1, sequences)
     seq = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     nodes = _observations(rng, rng.integers(per_token[0], per_token[1] + 1, seq[-1]), attributes, values)
-    leading = nodes.attr[np.minimum(nodes.ptr[:-1], len(nodes.attr) - 1)]
+    leading = np.append(nodes.attr, rng.integers(0, attributes))[nodes.ptr[:-1]]
     label = np.where(rng.random(seq[-1]) < noise, rng.integers(0, labels, seq[-1]), leading % labels).astype(np.int32)
     pairs = None
     if pair_attributes:
@@ -84,9 +84,10 @@ KINDS = {
     "one label": {"labels": 1},
     "sequences of length 1": {"length": (1, 1)},
     "tokens without attributes": {"per_token": (0, 2)},
+    "no attributes at all": {"per_token": (0, 0), "length": (2, 4)},
     "eight labels": {"labels": 8, "length": (1, 3), "features": "full"},
     "nine labels": {"labels": 9, "length": (1, 3)},
-    "many labels": {"labels": 26, "length": (1, 2), "attributes": 12},
+    "many labels": {"labels": 26, "length": (1, 2), "attributes": 12, "sequences": 4},
     "many labels, full": {"labels": 26, "length": (1, 2), "attributes": 3, "features": "full"},
 }
 

@@ -17,20 +17,18 @@ import numpy as np
 def features(corpus, layout, i, y):
     """F(x_i, y): float64[F]."""
     out, first, labels = np.zeros(layout.n_features), corpus.seq[i], layout.node_labels()
-    transition, pair_ptr = layout.transition.tolist(), layout.pair_ptr
     for t, label in enumerate(y):
         for attribute, value in _occurrences(corpus.nodes, first + t):
-            for p in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
-                out[p] += value * (labels[p] == label)
+            block = slice(layout.ptr[attribute], layout.ptr[attribute + 1])
+            out[block] += value * (labels[block] == label)
         if t == 0:
             continue
         pair = y[t - 1] * layout.n_labels + label
-        if pair in transition:
-            out[layout.transitions.start + transition.index(pair)] += 1
+        out[layout.transitions] += layout.transition == pair
         if corpus.pairs is not None:
             for attribute, value in _occurrences(corpus.pairs, first + t):
-                for p in range(pair_ptr[attribute], pair_ptr[attribute + 1]):
-                    out[p] += value * (layout.pair[p - pair_ptr[0]] == pair)
+                block = slice(layout.pair_ptr[attribute], layout.pair_ptr[attribute + 1])
+                out[block] += value * (layout.pair[block.start - layout.pair_ptr[0] : block.stop - layout.pair_ptr[0]] == pair)
     return out
 
 

@@ -20,11 +20,11 @@ MARKS = ("1e-1", "1e-2", "1e-3", "1e-4")
 SHARPER = 0.1  # of each algorithm's own --tol, so that it does not stop before the last mark
 HEADING = ("run", "s/pass", *MARKS, "last", "peak MB", "model kB", "score", "tag s", "note")
 LEGEND = f"""\
-s/pass: seconds of an effective pass (crftrain) or of an iteration (peers). {MARKS[0]} .. {MARKS[-1]}: seconds until (f - f*)/f* was so small.
-last: (f - f*)/f* at the end. peak MB: the whole process. score: chunk F1 or accuracy on the test file. tag s: the test file; for crftrain
-the whole process, for peers the calls alone, on attributes already made. Peers' seconds are those of their logs; Wapiti's include the
-decoding of the training data after each iteration, which it always does. Everybody has the attributes that `crftrain features` prints,
-also for names outside the sentence (Wapiti's own templates would write _x-1 for _B-1)."""
+s/pass: seconds of an effective pass (crftrain) or of an iteration (peers). {MARKS[0]} .. {MARKS[-1]}: seconds until (f - f*)/f* was
+so small. last: (f - f*)/f* at the end. peak MB: the whole process. score: chunk F1 or accuracy on the test file. tag s: the test file;
+for crftrain the whole process, for peers the calls alone, on attributes already made. Peers' seconds are those of their logs; Wapiti's
+include the decoding of the training data after each iteration, which it always does. Everybody has the attributes that
+`crftrain features` prints, also for names outside the sentence (Wapiti's own templates would write _x-1 for _B-1)."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,15 @@ class Entrant:
     """One of our algorithms, or a peer."""
 
     name: str
-    peer: peers.Peer | None = None
+    algorithm: str | peers.Peer
+
+    @property
+    def ours(self):
+        return isinstance(self.algorithm, str)
 
     def run(self, setting, found, folder, seconds):
-        return race_ours(setting, self.name, folder, seconds) if self.peer is None else race_peer(setting, self.peer, found, folder, seconds)
+        race = race_ours if self.ours else race_peer
+        return race(setting, self.algorithm, found, folder, seconds)
 
 
 def settings(bench):
@@ -53,11 +58,11 @@ def entrants(bench, setting):
     """Ours, then the peers that are installed."""
     need = {"l1", "no-l2"} if setting.l1 != "0" else {"l2"}
     able = [name for name in optimizers.names() if need <= optimizers.get(name).solves]
-    ours = [Entrant(name) for name in able if not bench.algorithms or name in bench.algorithms]
+    ours = [Entrant(f"crftrain {name}", name) for name in able if not bench.algorithms or name in bench.algorithms]
     return ours + [Entrant(peer.name, peer) for peer in peers.for_setting(setting) if peer.is_installed]
 
 
-def race_ours(setting, name, folder, seconds):
+def race_ours(setting, name, found, folder, seconds):
     limits = ("--tol", optimizers.get(name).tol * SHARPER, "--max-seconds", seconds, "--passes", 100_000)
     log, finished = learn(setting, folder, "-a", name, "--trace", *limits, timeout=120 + 10 * seconds)
     tag_seconds, score = tag_and_score(f"{folder}/model.bin", setting.task, folder)
@@ -76,8 +81,8 @@ def race_ours(setting, name, folder, seconds):
 
 
 def race_peer(setting, peer, found, folder, seconds):
-    if found.n_attributes > peer.most_attributes:
-        return peers.Run(peer.name, note=f"left out: goes attribute by attribute, minutes a pass for {found.n_attributes:,} of them")
+    if found.n_features > peer.most_features:
+        return peers.Run(peer.name, note=f"left out: takes minutes with {found.n_features:,} features")
     run_ = peers.train(peer, setting, found.n, folder, seconds=seconds, timeout=180 + 4 * seconds)
     if run_.n_features != found.n_features:
         run_.note = f"{run_.n_features:,} features, not ours; {run_.note}"
@@ -97,7 +102,7 @@ def race(bench, setting, starters):
             try:
                 runs.append(entrant.run(setting, found, folder, seconds))
             except Failed as error:
-                runs.append(peers.Run(entrant.name, entrant.peer is None, note=str(error), failed=True))
+                runs.append(peers.Run(entrant.name, entrant.ours, note=str(error), failed=True))
     if known is None:
         known = min((f for run in runs for _, f in run.curve if f is not None), default=math.nan)
     return runs, known, found
@@ -125,11 +130,14 @@ def rows_of(runs, f_star, setting):
 def shown(runs, f_star):
     """The table for people, the fastest to the last mark first."""
 
+    def whole(x):
+        return number(None if x is None else round(x))
+
     def cells(run):
         marks = [number(run.seconds_to(f_star * (1 + float(mark))), 3) for mark in MARKS]
         last = NO_VALUE if run.last is None else f"{run.last / f_star - 1:.1e}"
         kilobytes = None if run.model_bytes is None else run.model_bytes / 1e3
-        rest = (number(run.peak_mb, 3), number(kilobytes), number(run.score), number(run.tag_seconds, 2), run.note)
+        rest = (whole(run.peak_mb), whole(kilobytes), number(run.score), number(run.tag_seconds, 2), run.note)
         return (run.name, number(run.seconds_per_pass, 3), *marks, last, *rest)
 
     def order(run):

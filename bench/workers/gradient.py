@@ -6,16 +6,16 @@ Orders: train, template, format, features, transitions, threads (a list), repeat
 import time
 
 import numpy as np
+from _corpus import encode
 from _shared import orders, report
 
 from crftrain._problem import Problem
-from crftrain.learn import Settings, prepare
 
 
 def main(train, threads, repeats, **how):
-    training = prepare(Settings(paths=(train,), algorithm=None, options={}, **how))
-    problems = {count: Problem(training.corpus, training.layout, l2=1 / training.corpus.n_sequences, threads=count) for count in threads}
-    w = 0.01 * np.random.default_rng(1).standard_normal(training.facts.n_features)
+    corpus, _, layout = encode(train, **how)
+    problems = {count: Problem(corpus, layout, l2=1 / corpus.n_sequences, threads=count) for count in threads}
+    w = 0.01 * np.random.default_rng(1).standard_normal(layout.n_features)
     g = np.empty_like(w)
     best = dict.fromkeys(threads, float("inf"))
     for _ in range(repeats + 1):  # the first round finds the memory
@@ -23,7 +23,8 @@ def main(train, threads, repeats, **how):
             started = time.perf_counter()
             problem.value_and_gradient(w, g)
             best[count] = min(best[count], time.perf_counter() - started)
-    return {"seconds": best, "occurrences": len(training.corpus.nodes.attr), **vars(training.facts)}
+    facts = {"n_sequences": corpus.n_sequences, "n_features": layout.n_features, "occurrences": len(corpus.nodes.attr)}
+    return {"seconds": best, **facts}
 
 
 if __name__ == "__main__":

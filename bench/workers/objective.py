@@ -7,16 +7,16 @@ observations (len:name,), and index=weight. Observations take L weights in their
 import re
 
 import numpy as np
+from _corpus import encode
 from _shared import orders, report
 
 from crftrain._problem import Problem
-from crftrain.learn import Settings, prepare
 
 
 def read_wapiti(lines):
-    """(labels, {observation: first weight}, weights)"""
+    """(labels, {observation: first weight}, weights); weights that are zero may be absent."""
     lines = iter(lines)
-    n_features = int(next(lines).split("#")[-1])
+    next(lines)
     n_patterns = int(re.match(r"#rdr#(\d+)/", next(lines))[1])
     for _ in range(n_patterns):
         next(lines)
@@ -25,9 +25,7 @@ def read_wapiti(lines):
     for name in names[1]:
         start[name] = at
         at += len(labels) ** (2 if name[0] == "b" else 1)
-    if at != n_features:
-        raise ValueError(f"{n_features} weights, expected {at}")
-    weights = np.zeros(n_features)
+    weights = np.zeros(at)
     for line in lines:
         index, _, value = line.partition("=")
         weights[int(index)] = float.fromhex(value)
@@ -39,17 +37,16 @@ def spread(labels, start, weights, vocabulary, layout):
     L, w = len(labels), np.zeros(layout.n_features)
     order = np.array([labels.index(label) for label in vocabulary.labels])
     for a, name in enumerate(vocabulary.attributes.names()):
-        if (at := start.get("u" + name.decode())) is not None:
-            w[layout.ptr[a] : layout.ptr[a + 1]] = weights[at + order]
+        w[layout.ptr[a] : layout.ptr[a + 1]] = weights[start["u" + name.decode()] + order]
     w[layout.transitions] = weights[start["b"] + (order[:, None] * L + order).ravel()]
     return w
 
 
 def main(train, model, l2, l1, **how):
-    training = prepare(Settings(paths=(train,), algorithm=None, options={}, features="full", **how))
+    corpus, vocabulary, layout = encode(train, **how)
     with open(model, encoding="utf-8") as lines:
-        w = spread(*read_wapiti(lines), training.vocabulary, training.layout)
-    return Problem(training.corpus, training.layout, l2=l2, l1=l1).objective(w)
+        w = spread(*read_wapiti(lines), vocabulary, layout)
+    return Problem(corpus, layout, l2=l2, l1=l1).objective(w)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ the model of a run that is broken off. So two iterations are timed first, and as
 line MARK. `iterations`, if given, is their largest number.
 """
 
+import re
+
 import pycrfsuite
 from _shared import orders, report, sequences, tag
 
@@ -12,8 +14,15 @@ MARK = "=== measured run\n"
 
 
 class Trainer(pycrfsuite.Trainer):
+    log = ""
+
     def message(self, message):
+        self.log += message
         print(message, end="", flush=True)
+
+    def last(self, what):
+        """The last number after `what` in the log."""
+        return float(re.findall(what + r": ([\d.]+)", self.log)[-1])
 
 
 def main(algorithm, params, train, test, model, predictions, seconds, iterations, **paths):
@@ -24,15 +33,14 @@ def main(algorithm, params, train, test, model, predictions, seconds, iterations
     if seconds is not None:
         trainer.set("max_iterations", 2)
         trainer.train(model)
-        each = trainer.logparser.last_iteration["time"]
-        fit = max(3, int(seconds / max(each, 1e-3)))
+        fit = max(3, int(seconds / max(trainer.last("Seconds required for this iteration"), 1e-3)))
         iterations = fit if iterations is None else min(fit, iterations)
     trainer.set("max_iterations", iterations)
     print(MARK, end="", flush=True)
     trainer.train(model)
     tagger = pycrfsuite.Tagger()
     tagger.open(model)
-    report(paths["report"], tag_seconds=tag(test, predictions, tagger.tag), n_features=trainer.logparser.featgen_num_features)
+    report(paths["report"], tag_seconds=tag(test, predictions, tagger.tag), n_features=int(trainer.last("Number of features")))
 
 
 if __name__ == "__main__":

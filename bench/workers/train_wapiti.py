@@ -14,12 +14,15 @@ import wapiti
 from _shared import orders, report, sequences, tag
 
 
-def raw(items, labels=None):
+def raw(items):
+    """The columns of raw features."""
+    return [["u" + name for name in names] + ["b"] for names in items]
+
+
+def text(rows, labels=None):
     """One sequence as Wapiti reads it."""
-    rows = [["u" + name for name in names] + ["b"] for names in items]
     if labels is not None:
-        for row, label in zip(rows, labels, strict=True):
-            row.append(label)
+        rows = [[*row, label] for row, label in zip(rows, labels, strict=True)]
     return "\n".join(map(" ".join, rows))
 
 
@@ -32,16 +35,16 @@ def copying_patterns(train):
 
 
 def main(algorithm, params, train, test, model, predictions, seconds, **paths):
-    patterns = copying_patterns(train) if algorithm == "sgd-l1" else None
+    patterns, columns = (copying_patterns(train), list) if algorithm == "sgd-l1" else (None, raw)
     trained = wapiti.Model(patterns=patterns, algo=algorithm, nthread=1, stopwin=100_000, **params)
     for labels, items in sequences(train):
-        trained.add_training_sequence(raw(items, labels))
+        trained.add_training_sequence(text(columns(items), labels))
     enough = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
     enough.start()
     trained.train()
     enough.cancel()
     trained.save(model)
-    tag_seconds = tag(test, predictions, lambda items: trained.label_sequence(raw(items)).decode().split())
+    tag_seconds = tag(test, predictions, lambda items: trained.label_sequence(text(columns(items))).decode().split())
     report(paths["report"], tag_seconds=tag_seconds, n_features=trained._model.contents.nftr)
 
 

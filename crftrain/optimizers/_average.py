@@ -63,8 +63,17 @@ class AveragedGradient:
             self.warm, self.estimated = False, np.nan
             return self.confirm()
         self.steps.run(self.steps.n_units)
-        self.estimated = self.steps.settle()
+        self.estimated = self._estimate(self.steps.settle())
         return Step(self._objective(), self.estimated * self.correction, exact=False)
+
+    def _estimate(self, gap):
+        """The gap that d/n stands for; with l1 that of the subgradient of least norm."""
+        if not self.problem.l1 or not np.isfinite(gap):
+            return gap
+        gradient = self.steps.lazy.d_in_vector()
+        gradient /= self.steps.n_units
+        gradient += self.problem.l2 * self.w
+        return self.problem.gap(self.w, gradient)
 
     def confirm(self):
         """One exact pass, which also makes the table and d those of this w: the pass is not lost."""

@@ -1,0 +1,33 @@
+"""Writes docs/algorithms.md out of the algorithms' own declarations; tests/test_docs.py checks that it is up to date."""
+
+from pathlib import Path
+
+from crftrain import optimizers
+from crftrain.cli import explain
+
+HEAD = """# The algorithms
+
+One file each under `crftrain/optimizers/`; `crftrain algorithms` lists them, `crftrain algorithms NAME` prints what stands here.
+This page is made from their declarations by `python docs/generate.py`.
+
+All minimise `f(w) = 1/n sum -log p(y|x; w) + lambda/2 |w|^2 + l1 |w|_1`, n the number of sequences, where the table says that
+they take that penalty.
+
+| `-a` | what it is | penalties | a step | default `--tol` |
+|---|---|---|---|---|
+"""
+
+
+def text():
+    algorithms = [optimizers.get(name) for name in optimizers.names()]
+    rows = [
+        f"| `{a.name}` | {a.summary} | {' '.join(p for k, p in (('l2', '`--lambda`'), ('l1', '`--l1`')) if k in a.solves)} "
+        f"| {a.step_name} | {a.tol:g} |"
+        for a in algorithms
+    ]
+    parts = ["\n".join(["", f"## {a.name}", "", "```", *explain(a), "```"]) for a in algorithms]
+    return HEAD + "\n".join(rows) + "\n" + "\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent / "algorithms.md").write_text(text(), encoding="utf-8")

@@ -1,0 +1,95 @@
+"""What several test modules share: the command line within this process and as a real process, files to learn from."""
+
+import io
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import problems
+import pytest
+
+from crftrain import cli, optimizers
+from crftrain.learn import Settings
+from crftrain.strength import Strength
+
+
+@dataclass
+class Ended:
+    """How a command ended."""
+
+    status: int
+    out: bytes
+    err: str
+
+    @property
+    def lines(self):
+        return self.out.decode().split("\n")[:-1]
+
+
+@pytest.fixture
+def crftrain(monkeypatch, tmp_path):
+    """crftrain("learn", "train.txt", ...) -> Ended: the command line's main(), in this process and in tmp_path."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*args, input=b""):
+        streams = [io.BytesIO(input), io.BytesIO(), io.BytesIO()]
+        with monkeypatch.context() as patch:
+            for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
+                patch.setattr(sys, name, io.TextIOWrapper(stream, encoding="utf-8", write_through=True))
+            patch.setattr(sys, "argv", ["crftrain", *map(str, args)])
+            with pytest.raises(SystemExit) as exit_:
+                cli.main()
+            sys.stdout.flush()
+            return Ended(exit_.value.code, streams[1].getvalue(), streams[2].getvalue().decode())
+
+    return run
+
+
+@pytest.fixture
+def process(tmp_path):
+    """process("tag", ...) -> Popen of `python -m crftrain` in tmp_path; whatever still runs at the end is killed."""
+    started = []
+
+    def start(*args, **options):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": tmp_path, **options}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(cli.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])}
+        started.append(subprocess.Popen([sys.executable, "-m", "crftrain", *map(str, args)], env=environment, **pipes))
+        return started[-1]
+
+    yield start
+    for child in started:
+        if child.poll() is None:
+            child.kill()
+        child.wait()
+        for pipe in (child.stdin, child.stdout, child.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+@pytest.fixture
+def train_file(tmp_path):
+    """A small file `word class label` with chunk labels."""
+    path = tmp_path / "train.txt"
+    path.write_text(problems.text(), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def settings(tmp_path, train_file):
+    """settings(passes=3) -> what `learn` is asked for: train.txt, L-BFGS, lambda = 1/n, tmp_path/model.bin, and the changes."""
+
+    def make(algorithm="lbfgs", **changes):
+        algorithm = optimizers.get(algorithm) if isinstance(algorithm, str) else algorithm
+        common = {
+            "paths": (str(train_file),),
+            "algorithm": algorithm,
+            "options": algorithm.defaults(),
+            "model": str(tmp_path / "model.bin"),
+            "lambdas": (Strength(1.0, True),),
+            "l1s": (Strength(0.0),),
+        }
+        return Settings(**{**common, **changes})
+
+    return make

@@ -1,0 +1,56 @@
+"""What the documents say holds: every command parses, every option named exists, generated pages are up to date."""
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from crftrain import optimizers
+from crftrain.cli import commands
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+
+
+def examples():
+    """(page, arguments) of every `crftrain ...` command in an indented or fenced block."""
+    for page in PAGES:
+        for line in page.read_text(encoding="utf-8").splitlines():
+            for part in re.split(r"\s\|\s|&&|;", line.strip().removeprefix("$ ")):
+                part = part.split("  #")[0].strip()
+                if re.match(r"crftrain (learn|tag|eval|dump|features|algorithms)\b", part) and "`" not in part and "NAME" not in part:
+                    yield page.name, shlex.split(part)[1:]
+
+
+@pytest.mark.parametrize(("page", "arguments"), list(examples()))
+def test_every_command_in_the_documents_parses(page, arguments):
+    command = commands.commands[arguments[0]]
+    with click.Context(command, info_name=arguments[0]) as context:
+        command.parse_args(context, [argument for argument in arguments[1:] if argument not in (">", "<", "...")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_long_flag_in_the_documents_exists(page):
+    known = {"--version", "--help", "--quick", "--only", "--task", "--no-skip"}
+    for name in optimizers.names():
+        for option in optimizers.get(name).options:
+            known |= {option.flag, "--no-" + option.flag[2:]}
+    for command in commands.commands.values():
+        for param in command.params:
+            known |= {*param.opts, *param.secondary_opts}
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", page.read_text(encoding="utf-8")))
+    assert named <= known
+
+
+def test_the_page_of_algorithms_is_what_their_declarations_say():
+    namespace = {"__name__": "generate"}
+    exec((ROOT / "docs" / "generate.py").read_text(encoding="utf-8"), namespace)
+    assert (ROOT / "docs" / "algorithms.md").read_text(encoding="utf-8") == namespace["text"]()
+
+
+def test_every_link_in_the_documents_leads_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"

