@@ -1,7 +1,7 @@
 """f*, the least value of the objective, by which every run is measured; found once and kept.
 
-L-BFGS to a gap of TOL times the gap at zero weights (OWL-QN, once it is there, where l1 > 0). The log's end event has the
-certificate `bound` >= f - f*.
+L-BFGS (OWL-QN where l1 > 0) to a gap of TOL times the gap at zero weights. The log's end event has the certificate `bound` >= f - f*.
+What does not get there in LONGEST seconds is used, but not kept.
 """
 
 import os
@@ -15,6 +15,7 @@ from crftrain import optimizers
 from .process import learn, read_log
 
 TOL = 1e-7
+LONGEST = 300
 L1_SOLVERS = ("owl-qn", "owlqn")
 
 
@@ -25,6 +26,7 @@ class Optimum:
     n_features: int
     bound: float | None
     model: Path
+    reason: str  # why training stopped
 
 
 def solver(setting):
@@ -34,7 +36,7 @@ def solver(setting):
     return next((name for name in L1_SOLVERS if name in optimizers.names()), None)
 
 
-def optimum(setting, *, say, tol=TOL, timeout=1800):
+def optimum(setting, *, say, tol=TOL, longest=LONGEST):
     """The Optimum of a setting, from the cache if it is there; None if no algorithm can solve it."""
     if (name := solver(setting)) is None:
         return None
@@ -45,9 +47,11 @@ def optimum(setting, *, say, tol=TOL, timeout=1800):
         say(f"{task.name}, {setting.shown}: looking for the optimum")
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as part:
-            threads = ("-j", os.cpu_count() or 1)
-            learn(setting, part, "-a", name, "--tol", tol, "--passes", 5000, *threads, timeout=timeout)
+            limits = ("--tol", tol, "--passes", 10_000, "--max-seconds", longest, "-j", os.cpu_count() or 1)
+            log, _ = learn(setting, part, "-a", name, *limits, timeout=3 * longest)
+            if log.end["reason"].startswith("limit"):
+                folder = folder.with_name("unfinished")
             shutil.copytree(part, folder, dirs_exist_ok=True)
     log = read_log(folder / "log.jsonl")
-    end = log.end
-    return Optimum(end["objective"], log.start["n_sequences"], log.start["n_features"], end["bound"], folder / "model.bin")
+    start, end = log.start, log.end
+    return Optimum(end["objective"], start["n_sequences"], start["n_features"], end["bound"], folder / "model.bin", end["reason"])

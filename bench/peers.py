@@ -39,6 +39,7 @@ class Run:
     n_features: int | None = None
     note: str = ""
     failed: bool = False
+    exact: bool = True  # the curve is the objective itself, not an estimate of it
 
     def seconds_to(self, target):
         """When f first was at most the target, or None."""
@@ -155,6 +156,7 @@ def train(peer, setting, optimum_n, folder, *, seconds, timeout):
         model_bytes=orders["model"].stat().st_size,
         score=score(orders["predictions"]),
         note=peer.note,
+        exact=peer.loss != "estimate",
         **facts,
     )
     if peer.loss == "end":
