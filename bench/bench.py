@@ -1,23 +1,25 @@
 """Measure crftrain beside its peers: `make bench`, or `python bench/bench.py --help`.
 
-The tables are the modules of tables/, in the order of ORDER, then the others by name; a new one needs TITLE and run(bench), a
-generator of report.Row. What it yields is appended to bench/results.tsv (with --quick: to a temporary place).
+The tables are the modules of tables/; a new one needs TITLE and run(bench), a generator of report.Row. What it yields is appended to
+bench/results.tsv (with --quick: to a temporary place). The race comes last and takes the time that is left.
 """
 
 import argparse
+import os
 import sys
 import time
 from importlib import import_module
 from pathlib import Path
 
-sys.path[0] = str(Path(__file__).resolve().parent.parent)  # the package is bench, not this file
+if not __package__:
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)  # bench is the package, not this file
 
-from bench import peers, tasks  # noqa: E402
+from bench import optimum, peers, tasks  # noqa: E402
 from bench.report import Results  # noqa: E402
 from crftrain import optimizers  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-ORDER = ("bars", "race")
+FIRST, LAST = "bars", "race"
 LONGEST = 60.0  # seconds of one run
 
 
@@ -28,13 +30,17 @@ class Bench:
         self.quick, self.algorithms, self.cache = wishes.quick, wishes.algorithm, tasks.cache_folder()
         names = ["data"] if wishes.quick else wishes.task or tasks.available()
         self.tasks = [tasks.load(name, self.cache) for name in names]
-        self.cores = tasks.os.cpu_count() or 1
+        self.cores = os.cpu_count() or 1
         self.seconds, self.runs = wishes.seconds, 0
         self.deadline = time.monotonic() + 60 * (wishes.minutes or (1 if wishes.quick else 14))
 
     def say(self, text):
         """Progress, for whoever waits."""
         print(f"  [{text}]", file=sys.stderr, flush=True)
+
+    def optimum(self, setting):
+        """The Optimum of a setting, or None if no algorithm can find it."""
+        return optimum.optimum(setting, say=self.say, longest=5 if self.quick else optimum.LONGEST)
 
     def expect(self, runs):
         """So many runs will ask for a share."""
@@ -45,13 +51,13 @@ class Bench:
         left, self.runs = self.deadline - time.monotonic(), self.runs - 1
         if self.seconds is not None:
             return self.seconds
-        return min(LONGEST, max(0.5 if self.quick else 4.0, left / (self.runs + 1)))
+        return min(LONGEST, max(0.5 if self.quick else 3.0, left / (self.runs + 1)))
 
 
 def table_names():
-    """The modules of tables/."""
-    stems = sorted(path.stem for path in (HERE / "tables").glob("*.py") if not path.stem.startswith("_"))
-    return sorted(stems, key=lambda stem: ORDER.index(stem) if stem in ORDER else len(ORDER))
+    """The modules of tables/, in the order in which they are run."""
+    stems = [path.stem for path in (HERE / "tables").glob("*.py") if not path.stem.startswith("_")]
+    return sorted(stems, key=lambda stem: (stem != FIRST, stem == LAST, stem))
 
 
 def wishes_of(arguments):

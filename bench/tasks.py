@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from crftrain import _encode
 from crftrain.encode import expand
 from crftrain.read import sentences
 from crftrain.template import builtin
@@ -57,17 +58,17 @@ class Task:
 
     @cached_property
     def hash(self):
-        """Of everything the features depend on."""
+        """Of the corpus and the template: what the features depend on."""
         text = builtin(self.template).text if self.template else ""
         return hashlib.sha256(self.train.read_bytes() + b"\0" + text.encode()).hexdigest()[:24]
 
     def items(self, which):
-        """The file with the attributes of "train" or "test" as items: what peers learn from. For names outside the sentence they
-        have crftrain's, so that everybody's features are the same."""
+        """The file with the attributes of "train" or "test" as items, those that `crftrain features` prints: what peers learn from."""
         source = getattr(self, which)
         if self.template is None:
             return source
-        target = self.cache / f"{self.hash}.{which}.items"
+        made_by = Path(_encode.__file__).stat().st_mtime_ns  # expanded again when the expansion may have changed
+        target = self.cache / f"{self.hash}.{which}.{made_by}.items"
         template = builtin(self.template)
         if not target.exists():
             with replacing(target, "wb") as out:

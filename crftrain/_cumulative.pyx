@@ -23,7 +23,7 @@ from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
 
-from ._kernels cimport scatter_pairs, simd
+from ._kernels cimport BlockView, scatter_pairs, simd
 
 cdef double SMALL = 1e-100      # of beta, below which v is scaled
 
@@ -144,6 +144,27 @@ cdef class PenalisedWeights(LazyWeights):
                     return top
         return top
 
+    def state(self):
+        """All that the next step depends on, as arrays."""
+        cdef BlockView out = BlockView(self.layout, padded=True)
+        cdef int64_t k, p = self.layout.transitions.start
+        cdef int L = self.W.L, LP = self.W.LP
+        vector = np.array(self.v.vector)
+        vector[:self.v.nodes.ptr[self.v.n_rows]] = 0        # those live in rows
+        out.point_to(vector)
+        out.rows[:] = self.v.rows
+        out.add_rows()
+        for k in self.layout.transition:
+            out.vector[p] = self.v_edge[k // L * LP + k % L]
+            p += 1
+        return {"v": vector, "q": self.d_in_vector(), "last": np.array(self.last), "scale": np.array([self.beta, self.u])}
+
+    def restore(self, state):
+        self.start(state["v"])
+        self.set_d(state["q"])
+        np.asarray(self.last)[:] = state["last"]
+        self.beta, self.u = state["scale"]
+
     cdef void rescale(self) noexcept nogil:
         """beta = 1 again."""
         cdef int64_t k
@@ -173,8 +194,9 @@ cdef class NaiveWeights(PenalisedWeights):
 
     cdef void pull(self, double c) noexcept nogil:
         """v <- v - c sign(v), every weight."""
+        cdef int64_t rows_end = self.v.nodes.ptr[self.v.n_rows]
         pull_all(&self.v.rows[0], self.v.rows.shape[0], c)
-        pull_all(&self.v.vector[0], self.v.vector.shape[0], c)
+        pull_all(&self.v.vector[rows_end], self.v.vector.shape[0] - rows_end, c)
         pull_all(&self.v_edge[0], self.v_edge.shape[0], c)
 
 

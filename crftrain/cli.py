@@ -108,7 +108,7 @@ class LearnCommand(click.Command):
         own = {option.name for option in ctx.meta["algorithm"].options}
         groups = {"Options": [], f"Options of {ctx.meta['algorithm'].name}": []}
         for param in self.get_params(ctx):
-            if (record := param.get_help_record(ctx)) is not None:
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)) is not None:
                 groups["Options" if param.name not in own else f"Options of {ctx.meta['algorithm'].name}"].append(record)
         for title, records in groups.items():
             if records:

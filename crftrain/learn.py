@@ -166,18 +166,19 @@ def prepare(settings, say=lambda text: None):
 def describe(settings, training):
     """What is about to be trained and what it will take; TrainingError if that is more than the machine has free."""
     facts, algorithm = training.sizes, settings.algorithm
-    need = algorithm.memory(facts, settings.options) + 8 * facts.n_features * (settings.threads - 1 + bool(settings.dev))
-    corpus = sum(array.nbytes for array in _arrays(training.corpus))
-    free = _free_memory()
+    parts = algorithm.memory(facts, settings.options)
+    copies = settings.threads - 1 + bool(settings.dev)
+    if copies:
+        parts["copies for threads and held-out data"] = 8 * facts.n_features * copies
+    need, free = sum(parts.values()), _free_memory()
+    told = ", ".join(f"{what} {size / MEGABYTE:,.0f} MB" for what, size in parts.items())
     if free is not None and need > free:
-        raise TrainingError(
-            algorithm.name,
-            f"{facts.n_features:,} features take {need / MEGABYTE:,.0f} MB, and {free / MEGABYTE:,.0f} MB of memory are free",
-            "fewer: --min-freq 2, --features observed, or an algorithm that keeps fewer vectors",
-        )
+        found = f"{facts.n_features:,} features take {need / MEGABYTE:,.0f} MB ({told}), and {free / MEGABYTE:,.0f} MB are free"
+        raise TrainingError(algorithm.name, found, f"less: {algorithm.lighter}")
+    corpus = sum(array.nbytes for array in _arrays(training.corpus))
     return (
         f"{facts.n_sequences:,} sequences, {facts.n_tokens:,} tokens, {facts.n_labels:,} labels, {facts.n_attributes:,} attributes\n"
-        f"{facts.n_features:,} features; {algorithm.name} will take {need / MEGABYTE:,.0f} MB, the corpus takes {corpus / MEGABYTE:,.0f} MB"
+        f"{facts.n_features:,} features; memory: {told}, corpus {corpus / MEGABYTE:,.0f} MB"
     )
 
 

@@ -7,10 +7,13 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import corpora
 import problems
 import pytest
 
 from crftrain import cli, optimizers
+from crftrain.encode import read_corpus
+from crftrain.layout import arrange, number
 from crftrain.learn import Settings
 from crftrain.strength import Strength
 
@@ -93,3 +96,11 @@ def settings(tmp_path, train_file):
         return Settings(**{**common, **changes})
 
     return make
+
+
+@pytest.fixture(scope="session")
+def conll():
+    """CoNLL-2000's training data as CRFsuite's example expands them, with weights for what was observed."""
+    corpus, vocabulary = read_corpus([corpora.crfsuite_items()], format="items")
+    dense = number(corpus, vocabulary)
+    return problems.Instance(corpus, vocabulary, arrange(corpus, vocabulary, transitions="observed", dense=dense))

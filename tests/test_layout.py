@@ -127,3 +127,10 @@ def test_a_layout_cannot_be_changed():
     assert isinstance(layout, Layout)
     with pytest.raises(AttributeError):
         layout.dense = 3
+
+
+def test_conll_2000_has_the_weights_that_others_count(conll):
+    """CRFsuite and the papers, for the same attributes."""
+    assert conll.layout.n_features == 452_755
+    assert len(conll.layout.transition) == 145
+    assert arrange(conll.corpus, conll.vocabulary, features="full").n_features == 7_385_312

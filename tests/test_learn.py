@@ -55,7 +55,7 @@ class Wanderer:
 
 def wanderer(**changes):
     solves = frozenset({"l2", "l1", "no-l2"})
-    return Algorithm("wanders", "2020", solves, Wanderer, memory=lambda facts, options: 8 * facts.n_features, **changes)
+    return Algorithm("wanders", "2020", solves, Wanderer, memory=lambda facts, options: {"w": 8 * facts.n_features}, **changes)
 
 
 @pytest.fixture
@@ -404,7 +404,7 @@ def test_training_that_fails_leaves_the_model_untouched(settings, tmp_path):
 
 def test_more_memory_than_there_is_is_refused(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(learning, "_free_memory", lambda: 10_000)
-    with pytest.raises(TrainingError, match=r"lbfgs: [0-9,]+ features take \d+ MB, and 0 MB of memory are free, expected fewer"):
+    with pytest.raises(TrainingError, match=r"lbfgs: [0-9,]+ features take \d+ MB \(.*\), and 0 MB are free, expected less: "):
         learn(settings())
     assert not (tmp_path / "model.bin").exists()
     monkeypatch.setattr(learning, "_free_memory", lambda: None)  # a system that does not say
@@ -416,7 +416,8 @@ def test_features_and_memory_are_said_before_training(settings):
     learn(settings(passes=1), say=said.append)
     training = prepare(settings())
     counted = next(text for text in said if "features;" in text)
-    assert f"{training.layout.n_features:,} features; lbfgs will take" in counted
+    assert f"{training.layout.n_features:,} features; memory: " in counted
+    assert " MB, corpus " in counted
     assert any("template: chunk" in text for text in said)
     assert said.index(counted) < next(k for k, text in enumerate(said) if "limit of 1 iteration" in text)
     assert "not converged" in said[-1]

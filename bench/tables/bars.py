@@ -11,7 +11,6 @@ from functools import cached_property
 from crftrain import optimizers
 
 from .. import peers
-from ..optimum import optimum
 from ..process import Failed, best, learn, tag_and_score, work
 from ..report import Row, at_least, at_most, bars_table, digits, exactly, near
 from ..tasks import Setting
@@ -32,14 +31,15 @@ class Measured:
     def setting(self, features="observed", transitions="full"):
         return Setting(self.task, features, transitions)
 
-    def gradient(self, features):
-        threads = [1, 2] if self.bench.cores > 1 else [1]
-        how = {**self.task.how, "features": features, "train": self.task.train, "threads": threads, "repeats": self.repeats}
-        return work("gradient", self.folder, **how)[1]
-
     @cached_property
     def passes(self):
-        return {features: self.gradient(features) for features in ("full", "observed")}
+        threads = [1, 2] if self.bench.cores > 1 else [1]
+        return {features: self.encoded(self.setting(features), threads, self.repeats) for features in ("full", "observed")}
+
+    def encoded(self, setting, threads=(), repeats=0):
+        """The facts of a setting, encoded afresh, and the seconds of a gradient pass for these numbers of threads."""
+        task, weights = setting.task, {"features": setting.features, "transitions": setting.transitions}
+        return work("gradient", self.folder, train=task.train, **task.how, **weights, threads=threads, repeats=repeats)[1]
 
     @cached_property
     def limits(self):
@@ -74,7 +74,7 @@ class Measured:
             return finished, file.seek(0, 2)
 
     def optimum(self, setting):
-        return optimum(setting, say=self.bench.say)
+        return self.bench.optimum(setting)
 
 
 def gradient_passes(m):
@@ -156,9 +156,10 @@ def counts(m):
     }
     for (features, transitions), (count, value) in known.items():
         setting = Setting(example, features, transitions)
-        found = m.optimum(setting)
         if count is not None:
-            yield Row("features, items of CRFsuite's example", found.n_features, bar=exactly(count), features=setting.shown)
+            found = m.encoded(setting)["n_features"]
+            yield Row("features, items of CRFsuite's example", found, bar=exactly(count), features=setting.shown)
+        found = m.optimum(setting)
         note = f"n (f - f*) <= {found.n * found.bound:.1g}"
         yield Row("n f*, items of CRFsuite's example", found.n * found.f, bar=digits(value, 7), features=setting.shown, note=note)
 

@@ -2,7 +2,7 @@
 
 Orders: algorithm, params, train, test, model, predictions, report, seconds, iterations. CRFsuite has no limit of time and loses
 the model of a run that is broken off. So two iterations are timed first, and as many as fit into `seconds` are run then, after the
-line MARK. `iterations`, if given, is their largest number.
+line MARK. Without `seconds` CRFsuite stops by itself. `iterations`, if given, is their largest number.
 """
 
 import re
@@ -35,7 +35,8 @@ def main(algorithm, params, train, test, model, predictions, seconds, iterations
         trainer.train(model)
         fit = max(3, int(seconds / max(trainer.last("Seconds required for this iteration"), 1e-3)))
         iterations = fit if iterations is None else min(fit, iterations)
-    trainer.set("max_iterations", iterations)
+    if iterations is not None:
+        trainer.set("max_iterations", iterations)
     print(MARK, end="", flush=True)
     trainer.train(model)
     tagger = pycrfsuite.Tagger()

@@ -26,15 +26,20 @@ def table_kind(table, n_pair_features):
     return "marginals" if table == "mixed" and n_pair_features else table
 
 
-def table_bytes(facts, options):
-    kind = TABLES[table_kind(options["table"], facts.n_pair_features)]
-    return kind.numbers(facts, n_units(facts, options)) * PRECISIONS[options["table_precision"]][1]
+def vectors(facts, count):
+    """Bytes of w and of so many vectors that are padded to whole rows."""
+    padded = -(-facts.n_labels // 8) * 8 / facts.n_labels
+    return int(8 * facts.n_features * (1 + count * padded))
 
 
 def memory(facts, options):
-    """w, v and d with their padding to whole rows, and the table."""
-    padded = -(-facts.n_labels // 8) * 8 / facts.n_labels
-    return int(8 * facts.n_features * (1 + 2 * padded)) + table_bytes(facts, options)
+    """w, v and d, and the table."""
+    kind = TABLES[table_kind(options["table"], facts.n_pair_features)]
+    numbers = kind.numbers(facts, n_units(facts, options))
+    return {"weights": vectors(facts, 2), "table": numbers * PRECISIONS[options["table_precision"]][1]}
+
+
+LIGHTER = "--table mixed, --table-precision single, --min-freq 2, --features observed, or -a svrg, which has no table"
 
 
 class AveragedGradient:

@@ -50,7 +50,7 @@ def calibrate(trial):
     for factor in (FACTOR, 1 / FACTOR):
         for _ in range(TRIALS):
             f = value(best * factor)
-            if f > least or (f == least < math.inf):
+            if f >= least and (f < math.inf or factor > 1):
                 break
             best, least = best * factor, f
         if best != FIRST:

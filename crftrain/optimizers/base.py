@@ -111,7 +111,8 @@ class Algorithm:
     step_name: str = "pass"  # what a step is: "pass" over the sequences, or "iteration" of a batch method
     tol: float = 1e-6  # stop at gap <= tol * gap at w = 0
     passes: int = 200  # the largest number of steps
-    memory: Callable = None  # (problem facts, options) -> bytes it will hold, w included
+    memory: Callable = None  # (sizes of the problem, options) -> {what: bytes} that it will hold, w included
+    lighter: str = "--min-freq 2, --features observed"  # what takes less
     details: str = ""  # a paragraph for `crftrain algorithms NAME`
     name: str = field(default="", compare=False)
 

@@ -87,7 +87,7 @@ ALGORITHM = Algorithm(
     solves=frozenset({"l1", "l2", "no-l2"}),
     options=(Option("memory", 10, "pairs of steps and gradient changes that are kept", minimum=1),),
     make=OWLQN,
-    memory=lambda facts, options: 8 * facts.n_features * (4 + 2 * options["memory"]),
+    memory=lambda facts, options: {"weights": 32 * facts.n_features, "pairs": 16 * facts.n_features * options["memory"]},
     step_name="iteration",
     tol=1e-4,
     passes=1000,

@@ -16,7 +16,7 @@ and renews the table at the same time.
 Reference: Schmidt, Babanezhad, Ahmed, Defazio, Clifton, Sarkar 2015, algorithm 1 and sections 4 and 5.
 """
 
-from ._average import OPTIONS, AveragedGradient, memory
+from ._average import LIGHTER, OPTIONS, AveragedGradient, memory
 from ._sag import SagSteps
 from .base import Algorithm
 
@@ -35,6 +35,7 @@ ALGORITHM = Algorithm(
     options=OPTIONS,
     make=make,
     memory=memory,
+    lighter=LIGHTER,
     tol=2e-6,
     passes=200,
     details=(

@@ -14,7 +14,7 @@ References: Defazio, Bach, Lacoste-Julien 2014; Schmidt et al. 2015, proposition
 from dataclasses import replace
 
 from ..errors import TrainingError
-from ._average import OPTIONS, TABLE, AveragedGradient, memory
+from ._average import LIGHTER, OPTIONS, TABLE, AveragedGradient, memory
 from ._saga import ProxSagaSteps, SagaSteps, TwoDrawSteps
 from .base import Algorithm, Option
 
@@ -35,6 +35,7 @@ ALGORITHM = Algorithm(
     options=(*(replace(o, choices=("mixed", "marginals")) if o is TABLE else o for o in OPTIONS), DRAWS),
     make=make,
     memory=memory,
+    lighter=LIGHTER,
     tol=2e-6,
     passes=400,
 )

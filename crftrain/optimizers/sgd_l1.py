@@ -75,6 +75,14 @@ class SgdL1:
     def solution(self):
         return self.w
 
+    def state(self):
+        return {**self.weights.state(), "passes": np.array([self.passes]), "eta": np.array([0.0 if self.eta == "auto" else self.eta])}
+
+    def restore(self, state):
+        self.weights.restore(state)
+        self.passes, self.eta = int(state["passes"][0]), float(state["eta"][0]) or "auto"
+        self._write(self.w)
+
 
 ALGORITHM = Algorithm(
     summary="stochastic gradient descent with cumulative l1 penalty: compact models in few passes",
@@ -90,6 +98,6 @@ ALGORITHM = Algorithm(
         ALPHA,
     ),
     make=SgdL1,
-    memory=lambda facts, options: int(8 * facts.n_features * (2 + 2 * (1 + -(-facts.n_labels // 8) * 8 / facts.n_labels))),
+    memory=lambda facts, options: {"weights": int(8 * facts.n_features * (2 + 2 * (1 + -(-facts.n_labels // 8) * 8 / facts.n_labels)))},
     passes=30,
 )

@@ -1,0 +1,299 @@
+"""Dense twins of SAG, SAGA and SVRG: whole vectors, whole gradients, nothing lazy, nothing stored as marginals.
+
+    f(w) = 1/n sum_u f_u(w) + l2/2 |w|^2 + l1 |w|_1,    u a unit: a sequence, or `batch` of them in a row
+
+    a step      1. draw u                                                                Sampler
+                2. f, g = f_u(w) and its gradient                                        Units
+                3. L_u: double it until  f_u(w - g/L_u) <= f - |g|^2 / 2L_u              Twin.search
+                4. w moves:
+                   sag     d += g - g_u, g_u = g;   w <- (1 - alpha l2) w - alpha/m d    m units seen so far
+                   saga    w <- prox((1 - alpha l2) w - alpha ((g - g_u) / (n p_u) + d/n)),  then d += g - g_u, g_u = g
+                   svrg    the same without prox, g_u and d those of the anchor
+
+Schmidt et al. 2015, algorithm 1, proposition 1, sections 5 and 7. A twin takes its randomness from random() of a numpy generator,
+which gives the doubles that the compiled loop draws from the same generator, so both take the same steps.
+"""
+
+import numpy as np
+
+from crftrain._problem import Problem
+from crftrain.folds import take
+
+FLAT = 1e-8  # algorithm 1, line 12: no search for a gradient so small
+
+
+def soft(x, threshold):
+    return np.sign(x) * np.maximum(np.abs(x) - threshold, 0)
+
+
+class Units:
+    """The losses f_u, scaled so that their mean over units is the mean over sequences."""
+
+    def __init__(self, made, batch):
+        n = made.corpus.n_sequences
+        groups = [np.arange(first, min(first + batch, n)) for first in range(0, n, batch)]
+        self.n, self.share = len(groups), np.array([len(group) / n for group in groups])
+        self.problems = [Problem(take(made.corpus, group), made.layout) for group in groups]
+
+    def value(self, u, w):
+        return self.n * self.share[u] * self.problems[u].value(w)
+
+    def gradient(self, u, w):
+        g = np.empty_like(w)
+        f = self.problems[u].value_and_gradient(w, g)
+        return self.n * self.share[u] * f, self.n * self.share[u] * g
+
+
+# ---- sampling: draws, the L that a search begins with, and the step, as _sampling documents them
+
+
+class Nus:
+    def __init__(self, n, random, *, l2, first):
+        self.n, self.random, self.l2, self.first = n, random, l2, first
+        self.L, self.seen = np.zeros(n), np.zeros(n, bool)
+
+    @property
+    def m(self):
+        return int(self.seen.sum())
+
+    @property
+    def mean(self):
+        return self.L.sum() / self.m
+
+    def uniformly(self):
+        return int(self.random() * self.n)
+
+    def proportionally(self):
+        return int(np.searchsorted(np.cumsum(self.L), self.random() * self.L.sum(), side="right"))
+
+    def draw(self):
+        return self.uniformly() if self.m == 0 or self.random() < 0.5 else self.proportionally()
+
+    def probability(self, u):
+        return 1 / self.n if self.m == 0 else 0.5 / self.n + 0.5 * self.L[u] / self.L.sum()
+
+    def start(self, u, first):
+        if not first:
+            return 0.9 * self.L[u]
+        return 0.5 * self.L.sum() / (self.m - 1) if self.m > 1 else self.first
+
+    def found(self, u, L):
+        self.L[u] = max(L, self.l2)
+
+    def step(self):
+        return (1 / (self.L.max() + self.l2) + 1 / (self.mean + self.l2)) / 2
+
+    def saga_step(self):
+        return self.step() / 3
+
+    def constant(self, u):
+        return self.L[u]
+
+
+class Nus2013(Nus):
+    running = 0.0
+
+    def draw(self):
+        if self.random() * self.n < self.n - self.m:
+            return self.uniformly_where(~self.seen)
+        while True:  # p ~ L + mean: half of that mass is uniform
+            if self.random() < 0.5:
+                return self.proportionally()
+            if self.seen[u := self.uniformly()]:
+                return u
+
+    def uniformly_where(self, wanted):
+        while not wanted[u := self.uniformly()]:
+            pass
+        return u
+
+    def probability(self, u):
+        if not self.seen[u]:
+            return 1 / self.n
+        return self.m / self.n * (self.L[u] + self.mean) / (self.L + self.mean)[self.seen].sum()
+
+    def start(self, u, first):
+        return self.first if first else self.L[u] / 2
+
+    def found(self, u, L):
+        super().found(u, L)
+        self.running = max(self.running, self.L[u])
+
+    def step(self):
+        seen, by_maximum, by_mean = self.m / self.n, 1 / (self.running + self.l2), 1 / (self.mean + self.l2)
+        self.running *= 2 ** (-1 / self.n)
+        return (1 - seen) * by_maximum + seen * (by_maximum + by_mean) / 2
+
+
+class Uniform(Nus):
+    def __init__(self, n, random, *, l2, first):
+        super().__init__(n, random, l2=l2, first=first)
+        self.one = first
+
+    mean = property(lambda self: self.one)
+
+    def draw(self):
+        return self.uniformly()
+
+    proportionally = draw
+
+    def probability(self, u):
+        return 1 / self.n
+
+    def start(self, u, first):
+        return self.one
+
+    def found(self, u, L):
+        self.one = L
+
+    def step(self):
+        self.one = max(self.one, self.l2)
+        alpha = 1 / (self.one + self.l2)
+        self.one *= 2 ** (-1 / self.n)
+        return alpha
+
+    saga_step = step
+
+    def constant(self, u):
+        return self.one
+
+
+SAMPLERS = {"nus": Nus, "nus2013": Nus2013, "uniform": Uniform}
+
+
+# ---- the algorithms
+
+
+class Twin:
+    """What they share; a subclass has step()."""
+
+    def __init__(self, made, rng, *, l2, l1=0.0, sampling="nus", skip=True, batch=1, initial_constant=1.0, first_pass="sample", w=None):
+        self.units, self.l2, self.l1 = Units(made, batch), l2, l1
+        self.n = n = self.units.n
+        self.order = list(rng.permutation(n)) if first_pass == "permute" else []
+        self.sampler = SAMPLERS[sampling](n, rng.random, l2=l2, first=initial_constant)
+        self.w = np.zeros(made.layout.n_features) if w is None else w.copy()
+        self.d, self.table = np.zeros_like(self.w), np.zeros((n, len(self.w)))
+        self.losses, self.passes = np.zeros(n), 0.0
+        self.skipping, self.satisfied, self.left_out = skip, np.zeros(n, int), np.zeros(n, int)
+
+    def run(self, steps):
+        for _ in range(steps):
+            self.step()
+
+    def draw(self):
+        return int(self.order.pop(0)) if self.order else self.sampler.draw()
+
+    def evaluate(self, u):
+        self.passes += self.units.share[u]
+        return self.units.gradient(u, self.w)
+
+    def learn_constant(self, u, f, g, first):
+        """Section 5.2: after k searches in a row without doubling the next 2^(k-1) are left out."""
+        if self.left_out[u]:
+            self.left_out[u] -= 1
+            return
+        L = self.sampler.start(u, first)
+        if g @ g > FLAT:
+            L, doubled = self.search(u, f, g, L, halve=self.sampler.m == 1)
+            self.satisfied[u] = 0 if doubled else self.satisfied[u] + 1
+            if self.skipping and not doubled:
+                self.left_out[u] = 2 ** (self.satisfied[u] - 1)
+        self.sampler.found(u, L)
+
+    def search(self, u, f, g, L, *, halve):
+        """(L, whether it was doubled); halve: one that holds at once may be far too large."""
+
+        def holds(L):
+            self.passes += self.units.share[u]
+            return self.units.value(u, self.w - g / L) <= f - g @ g / (2 * L)
+
+        doubled = False
+        while not holds(L):
+            L, doubled = 2 * L, True
+        while halve and not doubled and holds(L / 2):
+            L /= 2
+        return L, doubled
+
+    def visit(self, u):
+        """(f, g) at w, and L_u learnt from them."""
+        first, self.sampler.seen[u] = not self.sampler.seen[u], True
+        self.losses[u], g = self.evaluate(u)
+        self.learn_constant(u, self.losses[u], g, first)
+        return g
+
+    def remember(self, u, g):
+        self.d += g - self.table[u]
+        self.table[u] = g
+
+    def refresh(self):
+        """One exact pass: the table and d become those of w."""
+        self.d[:] = self.table[:] = 0
+        for u in range(self.n):
+            first, self.sampler.seen[u] = not self.sampler.seen[u], True
+            self.losses[u], g = self.evaluate(u)
+            if first:
+                self.learn_constant(u, self.losses[u], g, True)
+            self.remember(u, g)
+
+
+class Sag(Twin):
+    def step(self):
+        u = self.draw()
+        self.remember(u, self.visit(u))
+        alpha = self.sampler.step()
+        self.w = (1 - alpha * self.l2) * self.w - alpha / self.sampler.m * self.d
+
+
+class Saga(Twin):
+    def step(self):
+        u = self.draw()
+        omega = 1 / (self.n * self.sampler.probability(u))
+        g = self.visit(u)
+        alpha = self.sampler.saga_step()
+        self.move(alpha, omega * (g - self.table[u]) + self.d / self.n)
+        self.remember(u, g)
+
+    def move(self, alpha, direction):
+        self.w = soft((1 - alpha * self.l2) * self.w - alpha * direction, alpha * self.l1)
+
+
+class TwoDraws(Saga):
+    """Proposition 1(b), as soon as every L_u is known."""
+
+    def step(self):
+        if self.sampler.m < self.n:
+            super().step()
+            return
+        j, r = self.sampler.proportionally(), self.sampler.uniformly()
+        f, g_j = self.evaluate(j)
+        self.learn_constant(j, f, g_j, False)
+        self.losses[r], g_r = self.evaluate(r)
+        alpha = 1 / (4 * (self.sampler.mean + self.l2))
+        self.move(alpha, self.sampler.mean / self.sampler.constant(j) * (g_j - self.table[j]) + self.d / self.n)
+        self.remember(r, g_r)
+
+
+class Svrg(Twin):
+    """The table is that of the anchor; mixed: the first pass is SAG's, over units in a random order."""
+
+    def __init__(self, made, rng, *, mixed=False, **options):
+        super().__init__(made, rng, first_pass="permute" if mixed else "sample", **options)
+        self.begun = False
+
+    def run(self, steps):
+        if not self.begun:
+            for _ in range(len(self.order)):
+                Sag.step(self)
+            self.refresh()
+            self.begun = True
+        super().run(steps)
+        self.refresh()
+
+    def step(self):
+        u = self.sampler.draw()
+        omega = 1 / (self.n * self.sampler.probability(u))
+        g = self.visit(u)
+        self.passes += self.units.share[u]  # the anchor's gradient is not remembered
+        alpha = self.sampler.saga_step()
+        self.w = (1 - alpha * self.l2) * self.w - alpha * (omega * (g - self.table[u]) + self.d / self.n)
