@@ -314,6 +314,68 @@ class ProgressLine:
             self.bar.close()
 
 
+# ---- compare ---------------------------------------------------------------------------------------------------------
+
+
+@commands.command()
+@click.argument("train", nargs=-1, required=True)
+@click.option(
+    "-a", "--algorithm", "entrants", multiple=True, required=True, metavar="NAME[:OPTION=VALUE,...]", help="An entrant; repeat it."
+)
+@click.option("--out", required=True, metavar="DIR", help="Folder for runs.jsonl, summary.tsv and the pictures.")
+@click.option("--test", metavar="FILE", help="Test data, scored after each step.")
+@click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Runs of each, with other seeds.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Runs at a time; more spoil the times.")
+@click.option("-t", "--template", metavar="NAME|FILE", help="Feature template.")
+@click.option("--lambda", "lambdas", type=STRENGTHS, help="Squared penalty, X or X/n.  [default: 1/n; 0 with --l1]")
+@click.option("--l1", "l1s", type=STRENGTHS, help="Absolute penalty, X or X/n.  [default: 0]")
+@click.option("--passes", type=click.IntRange(min=1), metavar="N", help="Largest number of steps.")
+@click.option("--max-passes", type=NUMBER, metavar="X", help="Largest number of effective passes.")
+@click.option("--max-seconds", type=NUMBER, metavar="X", help="Longest time of a run.")
+@click.option("--tol", type=click.FloatRange(min=0), default=0.0, show_default=True, metavar="X", help="As in learn; 0: run to the limits.")
+@click.option("-j", "--threads", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Threads of each run.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the first run of each.")
+@click.option("--features", type=click.Choice(["observed", "full"]), default="observed", show_default=True, help="As in learn.")
+@click.option("--transitions", type=click.Choice(["full", "observed"]), default="full", show_default=True, help="As in learn.")
+@click.option("--min-freq", type=click.IntRange(min=0), default=0, metavar="N", help="As in learn.")
+@click.option("--format", type=click.Choice(["conll", "items"]), default="conll", show_default=True, help="As in learn.")
+@click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
+@click.pass_context
+def compare(ctx, train, entrants, out, test, repeat, jobs, lambdas, l1s, **settings):
+    """Race training algorithms on TRAIN files: distance to the optimum and test error against passes and seconds.
+
+    \b
+      crftrain compare --out race -a sag -a sag:sampling=uniform -a lbfgs:memory=50 --max-passes 50 train.txt
+    """
+    from . import compare as racing
+    from . import plot
+    from .learn import Settings
+
+    try:
+        entrants = [racing.Entrant.parse(text) for text in entrants]
+    except ValueError as error:
+        raise click.UsageError(str(error), ctx) from None
+    for entrant in entrants:
+        lambdas_, l1s_ = _strengths(ctx, entrant.algorithm, lambdas, l1s)
+    if len(lambdas_) * len(l1s_) > 1:
+        raise click.UsageError("compare takes one strength, not a list", ctx)
+    if settings["tol"] == 0 and not (settings["passes"] or settings["max_passes"] or settings["max_seconds"]):
+        settings["max_passes"] = 50.0
+    settings = Settings(paths=train, algorithm=entrants[0].algorithm, options={}, lambdas=lambdas_, l1s=l1s_, **settings)
+    say = lambda text: click.echo(text, err=True)  # noqa: E731
+    with StopSignal(say) as stop:
+        runs, found = racing.compare(settings, entrants, out=out, test=test, repeat=repeat, jobs=jobs, say=say, stop=stop)
+    _write_lines(racing.leaders(runs, found))
+    if plot.available():
+        title = f"{', '.join(map(os.path.basename, train))}: n = {found['n_sequences']:,}, lambda = {lambdas_[0]}, l1 = {l1s_[0]}"
+        for path in plot.draw(runs, found, out, title=title):
+            say(str(path))
+    else:
+        say("no pictures: they need matplotlib (pip install 'crftrain[plot]')")
+    if stop.number is not None:
+        ctx.exit(128 + stop.number)
+
+
 # ---- tag, eval, dump, features, algorithms ---------------------------------------------------------------------------
 
 
@@ -412,7 +474,8 @@ def features(files, template, label_column, encoding):
     template = load(template)
     if not template.plain_transitions:
         click.echo("the template has no B line; items are always learnt with transitions", err=True)
-    _write_lines(chain.from_iterable(expand(stream, template, label_column=label_column)))
+    for lines in expand(stream, template, label_column=label_column):
+        _write_lines([*lines, ""])
 
 
 @commands.command()

@@ -67,9 +67,14 @@ class Settings:
 class Log:
     """JSON lines for scripts and benchmarks; what is unknown is null, never NaN."""
 
-    def __init__(self, path):
+    def __init__(self, file=None):
+        self.file = file
+
+    @classmethod
+    def to(cls, path):
+        """A log in a file; without a path nothing is logged."""
         try:
-            self.file = open(path, "w", encoding="utf-8") if path else None  # noqa: SIM115
+            return cls(open(path, "w", encoding="utf-8") if path else None)
         except OSError as error:
             raise CrftrainError(path, f"the log cannot be written: {error.strerror}") from None
 
@@ -80,6 +85,12 @@ class Log:
     def close(self):
         if self.file:
             self.file.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
 
 
 def _plain(value):
@@ -127,8 +138,7 @@ def learn(settings, *, say=lambda text: None, watch=lambda step_name: (), stop=N
     say(text) tells the user something; watch(step_name) gives further monitors (a progress bar); stop is a StopSignal.
     """
     model.check_writable(settings.model)
-    log = Log(settings.log)
-    try:
+    with Log.to(settings.log) as log:
         training = prepare(settings, say)
         heldout = None
         if settings.dev:
@@ -138,9 +148,7 @@ def learn(settings, *, say=lambda text: None, watch=lambda step_name: (), stop=N
             say(cross_validate(settings, training, fit_point, stop=stop))
         outcome, facts = _follow_path(settings, training, heldout, log, say, watch, stop)
         outcome.model_bytes = model.save(settings.model, training.vocabulary, training.layout, outcome.w, facts)
-        log.write("end", **_end_event(outcome), peak_rss_mb=_peak_rss(), model_bytes=outcome.model_bytes)
-    finally:
-        log.close()
+        log.write("end", **end_event(outcome), peak_rss_mb=_peak_rss(), model_bytes=outcome.model_bytes)
     return outcome
 
 
@@ -262,12 +270,12 @@ def _follow_path(settings, training, heldout, log, say, watch, stop):
     w, path, chosen, optimiser = _first_weights(settings, training, say), points(settings), None, None
     for k, (l2, l1) in enumerate(path):
         where = {"path": k} if len(path) > 1 else {}
-        log.write("start", **where, **_start_event(settings, training, k), encode_seconds=training.encode_seconds, version=__version__)
+        log.write("start", **where, **start_event(settings, training, k), encode_seconds=training.encode_seconds, version=__version__)
         if len(path) > 1:
             say(f"lambda {l2}, l1 {l1}:")
 
         def write_step(progress, where=where):
-            log.write("step", **where, **_step_event(progress))
+            log.write("step", **where, **step_event(progress))
 
         watchers = watch(settings.algorithm.step_name)
         outcome, optimiser = fit_point(
@@ -280,7 +288,7 @@ def _follow_path(settings, training, heldout, log, say, watch, stop):
             kept = outcome.w.copy() if len(path) > 1 else outcome.w
             chosen = replace(outcome, w=kept), _model_facts(settings, training, k, outcome)
         if k < len(path) - 1:
-            log.write("end", **where, **_end_event(outcome), peak_rss_mb=_peak_rss(), model_bytes=None)
+            log.write("end", **where, **end_event(outcome), peak_rss_mb=_peak_rss(), model_bytes=None)
         if stop is not None and stop.number is not None:
             break
     return chosen
@@ -306,11 +314,11 @@ def _run_facts(settings, training, problem):
         "seed": settings.seed,
         "threads": settings.threads,
         "dev": settings.dev,
-        "data": _fingerprint(training),
+        "data": fingerprint(training),
     }
 
 
-def _fingerprint(training):
+def fingerprint(training):
     """A checksum of the encoded corpus and of which weights there are."""
     check = 0
     for array in (*_arrays(training.corpus), training.layout.ptr, training.layout.transition, training.layout.pair):
@@ -318,7 +326,7 @@ def _fingerprint(training):
     return check
 
 
-def _start_event(settings, training, point):
+def start_event(settings, training, point):
     l2, l1 = (strength.at(training.corpus.n_sequences) for strength in points(settings)[point])
     return {
         "algorithm": settings.algorithm.name,
@@ -331,7 +339,7 @@ def _start_event(settings, training, point):
     }
 
 
-def _step_event(progress):
+def step_event(progress):
     step = progress.step
     return {
         "iteration": progress.iteration,
@@ -345,7 +353,7 @@ def _step_event(progress):
     }
 
 
-def _end_event(outcome):
+def end_event(outcome):
     return {
         "reason": outcome.reason,
         "iteration": outcome.iteration,
@@ -362,7 +370,7 @@ def _end_event(outcome):
 def _model_facts(settings, training, point, outcome):
     """What the model file says of its training; nothing that differs between two runs alike."""
     return {
-        **_start_event(settings, training, point),
+        **start_event(settings, training, point),
         "version": __version__,
         "features": settings.features,
         "transitions": settings.transitions,

@@ -127,7 +127,7 @@ class HeldOutData:
     """A labelled file in the numbers of a vocabulary, for scores during training."""
 
     def __init__(self, path, vocabulary, *, encoding="utf-8"):
-        encoder = Encoder(vocabulary, gold="yes")
+        self.path, encoder = path, Encoder(vocabulary, gold="yes")
         read = list(sentences(path, encoding=encoding))
         for sentence in read:
             if not encoder.has_gold(sentence):
