@@ -12,12 +12,19 @@
 
 Schmidt et al. 2015, algorithm 1, proposition 1, sections 5 and 7. A twin takes its randomness from random() of a numpy generator,
 which gives the doubles that the compiled loop draws from the same generator, so both take the same steps.
+
+Below the twins: what the tests of the three share.
 """
+
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
+from crftrain import optimizers
 from crftrain._problem import Problem
 from crftrain.folds import take
+from crftrain.learn import Settings, prepare
 
 FLAT = 1e-8  # algorithm 1, line 12: no search for a gradient so small
 
@@ -83,9 +90,6 @@ class Nus:
     def step(self):
         return (1 / (self.L.max() + self.l2) + 1 / (self.mean + self.l2)) / 2
 
-    def saga_step(self):
-        return self.step() / 3
-
     def constant(self, u):
         return self.L[u]
 
@@ -96,11 +100,7 @@ class Nus2013(Nus):
     def draw(self):
         if self.random() * self.n < self.n - self.m:
             return self.uniformly_where(~self.seen)
-        while True:  # p ~ L + mean: half of that mass is uniform
-            if self.random() < 0.5:
-                return self.proportionally()
-            if self.seen[u := self.uniformly()]:
-                return u
+        return self.proportionally() if self.random() < 0.5 else self.uniformly_where(self.seen)  # p ~ L + mean: half is uniform
 
     def uniformly_where(self, wanted):
         while not wanted[u := self.uniformly()]:
@@ -151,8 +151,6 @@ class Uniform(Nus):
         alpha = 1 / (self.one + self.l2)
         self.one *= 2 ** (-1 / self.n)
         return alpha
-
-    saga_step = step
 
     def constant(self, u):
         return self.one
@@ -250,7 +248,7 @@ class Saga(Twin):
         u = self.draw()
         omega = 1 / (self.n * self.sampler.probability(u))
         g = self.visit(u)
-        alpha = self.sampler.saga_step()
+        alpha = self.sampler.step() / 3
         self.move(alpha, omega * (g - self.table[u]) + self.d / self.n)
         self.remember(u, g)
 
@@ -295,5 +293,119 @@ class Svrg(Twin):
         omega = 1 / (self.n * self.sampler.probability(u))
         g = self.visit(u)
         self.passes += self.units.share[u]  # the anchor's gradient is not remembered
-        alpha = self.sampler.saga_step()
+        alpha = self.sampler.step() / (1 if isinstance(self.sampler, Uniform) else 3)
         self.w = (1 - alpha * self.l2) * self.w - alpha * (omega * (g - self.table[u]) + self.d / self.n)
+
+
+# ---- what the tests share
+
+
+def start(name, made, *, l2=None, l1=0.0, w=None, seed=1, **options):
+    """(problem, w, optimiser); l2 is 1/n if not given."""
+    problem = made.problem(l2=1 / made.corpus.n_sequences if l2 is None else l2, l1=l1)
+    w = np.zeros(problem.n_features) if w is None else w
+    algorithm = optimizers.get(name)
+    return problem, w, algorithm.make(problem, w, np.random.default_rng(seed), **{**algorithm.defaults(), **options})
+
+
+def assert_same_steps(name, twin, made, *, l2, l1=0.0, passes=5, seed=1, twins_options=(), **options):
+    """After each pass w, d and the passes counted are the twin's, to 1e-12."""
+    problem, w, opt = start(name, made, l2=l2, l1=l1, seed=seed, **options)
+    own = ("sampling", "skip", "batch", "initial_constant", "first_pass", "mixed")
+    twin = twin(made, np.random.default_rng(seed), l2=l2, l1=l1, **{key: options[key] for key in own if key in options})
+    for k in range(passes):
+        opt.step()
+        twin.run(twin.n)
+        for what, mine, dense in (("w", w, twin.w), ("d", opt.steps.lazy.d_in_vector(), twin.d)):
+            assert np.abs(mine - dense).max() <= 1e-12 * np.abs(dense).max(), f"{what} after pass {k + 1}, {options}"
+        assert abs(problem.passes - twin.passes) <= 1e-9 * twin.passes, f"pass {k + 1}, {options}"
+    return w, opt, twin
+
+
+def sum_of_table(made, opt, kind):
+    """F' of what the table holds: float64[F], d by another way."""
+    corpus, layout, table = made.corpus, made.layout, opt.steps.table.state()
+    n_labels, out = layout.n_labels, np.zeros(layout.n_features)
+    if kind == "sparse":
+        return sum_of_gradients(made, np.asarray(opt.steps.units), table["table_values"].astype(float))
+    labels, q = layout.node_labels(), table["table_nodes"].reshape(-1, n_labels).astype(float)
+    tokens = np.repeat(np.arange(corpus.n_tokens), np.diff(corpus.nodes.ptr))
+    values = np.ones(len(tokens)) if corpus.nodes.value is None else corpus.nodes.value
+    for t, a, value in zip(tokens, corpus.nodes.attr, values, strict=True):
+        block = slice(layout.ptr[a], layout.ptr[a + 1])
+        out[block] += value * q[t, labels[block]]
+    edges = table["table_edges" if kind == "mixed" else "table_pairs"].reshape(-1, n_labels**2).astype(float)
+    out[layout.transitions] = edges.sum(axis=0)[layout.transition]
+    if corpus.pairs is not None:
+        for t in range(corpus.n_tokens):
+            for b in corpus.pairs.attr[corpus.pairs.ptr[t] : corpus.pairs.ptr[t + 1]]:
+                block = slice(layout.pair_ptr[b], layout.pair_ptr[b + 1])
+                out[block] += edges[t, layout.pair[block.start - layout.pair_ptr[0] : block.stop - layout.pair_ptr[0]]]
+    return out
+
+
+def sum_of_gradients(made, units, values):
+    """The same of table `sparse`: a unit's dense blocks, the others, all label pairs, blocks of pair attributes."""
+    corpus, layout = made.corpus, made.layout
+    out, at, n_labels, rows = np.zeros(layout.n_features), 0, layout.n_labels, layout.dense
+    square = n_labels**2
+    if layout.label is None:  # the rows that can be read with their padding to a multiple of 8
+        rows = layout.n_attributes - -(-(-n_labels % 8) // n_labels)
+
+    def add(block):
+        nonlocal at
+        out[block] += values[at : at + block.stop - block.start]
+        at += block.stop - block.start
+
+    for first, end in zip(corpus.seq[units[:-1]], corpus.seq[units[1:]], strict=True):
+        attributes = list(dict.fromkeys(corpus.nodes.attr[corpus.nodes.ptr[first] : corpus.nodes.ptr[end]].tolist()))
+        for a in sorted(attributes, key=lambda a: a >= rows):  # dense ones first, else as they came
+            add(slice(layout.ptr[a], layout.ptr[a + 1]))
+        out[layout.transitions] += values[at : at + square][layout.transition]
+        at += square
+        if corpus.pairs is not None:
+            for b in corpus.pairs.attr[corpus.pairs.ptr[first] : corpus.pairs.ptr[end]]:
+                add(slice(layout.pair_ptr[b], layout.pair_ptr[b + 1]))
+    assert at == len(values)
+    return out
+
+
+def optimum(made, l2, gap=1e-9):
+    """(w, f) by L-BFGS."""
+    problem, w, opt = start("lbfgs", made, l2=l2)
+    for _ in range(3000):
+        step = opt.step()
+        if step.gap <= gap or step.done:
+            break
+    return w, problem.exact(w)[0]
+
+
+class RepositoryData:
+    """data/train.txt with the template that is chosen for it, in the shape of problems.Instance."""
+
+    def __init__(self):
+        lbfgs = optimizers.get("lbfgs")
+        path = Path(__file__).parents[1] / "data" / "train.txt"
+        training = prepare(Settings(paths=(str(path),), algorithm=lbfgs, options=lbfgs.defaults()))
+        self.corpus, self.layout = training.corpus, training.layout
+
+    def problem(self, **options):
+        return Problem(self.corpus, self.layout, **options)
+
+
+@cache
+def repository_data():
+    """(the data, f* at lambda = 1/n); made once for all modules."""
+    made = RepositoryData()
+    return made, optimum(made, 1 / made.corpus.n_sequences)[1]
+
+
+def steps_until(name, share, most=400, **options):
+    """Steps on the repository's data until f - f* <= share f*."""
+    made, best = repository_data()
+    problem, w, opt = start(name, made, **options)
+    for k in range(1, most + 1):
+        opt.step()
+        if k % 4 == 0 and problem.exact_objective(w) - best <= share * best:
+            return k
+    raise AssertionError(f"{most} steps, f - f* = {problem.exact_objective(w) - best:.1e}")

@@ -297,6 +297,20 @@ def test_lbfgs_reaches_the_optimum(name):
         assert problem.value(w + rng.normal(0, scale, len(w))) > problem.value(w) - 1e-14
 
 
+@pytest.mark.parametrize("kind_name", ["plain", "pair attributes", "pair attributes alone", "real values", "tokens without attributes"])
+@pytest.mark.parametrize("name", [name for name in NAMES if "l2" in optimizers.get(name).solves])
+def test_all_solvers_meet_at_one_optimum(name, kind_name):
+    """Where an algorithm says that it has converged, it has; and it comes near in any case."""
+    made = larger(**{**KINDS[kind_name], "attributes": 20})
+    w, _, step = to_the_optimum("lbfgs", made)
+    assert step.gap <= 1e-9
+    problem, _, opt = start(name, made)
+    best = problem.exact(w)[0]
+    outcome = fit(problem, opt, tol=1e-6, monitors=[Limits(steps=300)])
+    assert outcome.objective >= best - 1e-12
+    assert outcome.objective <= best * (1 + (1e-6 if outcome.converged else 0.03))
+
+
 def test_lbfgs_reaches_the_optimum_of_a_larger_problem():
     made = larger()
     w, objectives, step = to_the_optimum("lbfgs", made)

@@ -229,10 +229,11 @@ def test_the_last_step_can_be_the_best():
 
 def test_seconds_are_the_steps_alone():
     def slow(progress):
-        time.sleep(0.03)
+        time.sleep(0.05)
 
+    started = time.perf_counter()
     outcome, _, _ = run(gaps(0.5), slow, Limits(steps=4), pause=0.005)
-    assert 0.02 <= outcome.seconds < 0.06
+    assert 0.02 <= outcome.seconds <= time.perf_counter() - started - 0.2
 
 
 def test_monitors_see_every_step_in_order():

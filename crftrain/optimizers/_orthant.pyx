@@ -4,16 +4,19 @@ from libc.math cimport fabs
 from libc.stdint cimport int64_t
 
 
-def align(double[::1] p, const double[::1] pg):
-    """p_i = 0 where it does not point against pg_i; returns the slope pg.p."""
+cdef inline bint same_side(double x, double y) noexcept nogil:
+    return x > 0 and y > 0 or x < 0 and y < 0
+
+
+def align(const double[::1] w, double[::1] p, const double[::1] pg, bint everywhere):
+    """p_i = 0 where it does not point against pg_i, everywhere or only where w_i = 0; returns the slope pg.p."""
     cdef int64_t i
     cdef double slope = 0
     with nogil:
         for i in range(p.shape[0]):
-            if p[i] * pg[i] < 0:
-                slope += p[i] * pg[i]
-            else:
+            if (everywhere or w[i] == 0) and not same_side(p[i], -pg[i]):
                 p[i] = 0
+            slope += p[i] * pg[i]
     return slope
 
 
@@ -24,7 +27,7 @@ def project(const double[::1] w, double a, const double[::1] p, const double[::1
     with nogil:
         for i in range(w.shape[0]):
             x = w[i] + a * p[i]
-            if x * (w[i] if w[i] != 0 else -pg[i]) <= 0:
+            if not same_side(x, w[i] if w[i] != 0 else -pg[i]):
                 x = 0
             norm += fabs(x)
             slope += pg[i] * (x - w[i])

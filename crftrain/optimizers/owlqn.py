@@ -3,13 +3,17 @@
     f(w) = smooth(w) + l1 |w|_1,    g the gradient of the smooth part, l2 term included
 
     1. pg = g + l1 sign(w) where w is not 0, else g moved towards 0 by l1: the subgradient of least norm    (_problem)
-    2. p = -H pg, H from pairs of the smooth part, zero where it does not point against pg                 (_history)
+    2. p = -H pg, H from pairs of the smooth part; p_i = 0 where it does not point against pg_i            (_history)
     3. w' = w + a p, zero where it leaves the orthant of w (of -pg where w is 0): there f is smooth        (_orthant)
     4. shorten a until f(w') <= f(w) + C1 pg.(w' - w); where the decrease drowns in rounding, slopes decide
     5. stop when |pg|_inf is small: pg = 0 if and only if w is optimal
 
 The first step, or one after the curvature failed, is the steepest descent with a = 1/|pg|. Nearly every later one is
 accepted at a = 1, so that a step costs one pass for value and gradient.
+
+--align zero does 2) only where w is 0: there the orthant is a guess that p must agree with, elsewhere a weight may well move
+against its own slope for the sake of the others. It needs a third fewer iterations and, unlike the published way, gains from
+more memory; but at the same objective on the way more weights are not yet zero.
 
 Reference: Andrew and Gao 2007, "Scalable training of L1-regularized log-linear models", section 3.
 """
@@ -28,8 +32,8 @@ TRIALS = 40
 
 
 class OWLQN:
-    def __init__(self, problem, w, rng, *, memory):
-        self.problem, self.w = problem, w
+    def __init__(self, problem, w, rng, *, memory, align):
+        self.problem, self.w, self.everywhere = problem, w, align == "all"
         self.history = History(memory, problem.n_features, problem.threads)
         self.g, self.pg, self.p = w.copy(), w.copy(), w.copy()
         self.f = None
@@ -52,7 +56,9 @@ class OWLQN:
         w, g, pg, p = self.w, self.g, self.pg, self.p
         slope = self.history.direction(pg, p)
         if self.problem.l1:
-            slope = align(p, pg)
+            slope = align(w, p, pg, self.everywhere)
+            if not slope < 0:
+                slope = align(w, p, pg, True)
         if not slope < 0:
             return False
         point, gradient = self.history.scratch
@@ -85,7 +91,10 @@ ALGORITHM = Algorithm(
     summary="orthant-wise L-BFGS: the batch method for l1, with exact zeros",
     reference="Andrew and Gao, Scalable training of L1-regularized log-linear models, ICML 2007",
     solves=frozenset({"l1", "l2", "no-l2"}),
-    options=(Option("memory", 10, "pairs of steps and gradient changes that are kept", minimum=1),),
+    options=(
+        Option("memory", 10, "pairs of steps and gradient changes that are kept", minimum=1),
+        Option("align", "all", "weights that must follow their own slope: all, as published, or those at zero", choices=("all", "zero")),
+    ),
     make=OWLQN,
     memory=lambda facts, options: {"weights": 32 * facts.n_features, "pairs": 16 * facts.n_features * options["memory"]},
     step_name="iteration",
