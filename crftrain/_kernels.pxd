@@ -112,6 +112,7 @@ cdef class BlockView:
 
 
 cdef int padded_labels(int L) noexcept nogil
+cdef int64_t tokens_between_signals(int L) noexcept nogil
 cdef object aligned(int64_t n)          # n zeros that begin at a cache line
 cdef void set_transitions(Weights* W) noexcept nogil
 cdef void scatter_pairs(const Tokens* s, const Blocks* pairs, int64_t first, int64_t T, const Lattice* X) noexcept nogil

@@ -57,6 +57,11 @@ cdef int padded_labels(int L) noexcept nogil:
     return (L + 7) // 8 * 8
 
 
+cdef int64_t tokens_between_signals(int L) noexcept nogil:
+    """After so many tokens Python may handle a signal: some hundredths of a second."""
+    return max(1, 10_000_000 // (L * L + 500))
+
+
 cdef void lattice_free(Lattice* X) noexcept nogil:
     if X != NULL:
         free(X.memory)

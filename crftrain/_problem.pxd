@@ -11,6 +11,8 @@ cdef class Problem:
     cdef readonly double l2, l1
     cdef public double passes
     cdef readonly int threads
+    cdef bint settled           # the buffers are zero
+    cdef bint cancelled         # threads end at their next look
     cdef Scorer scorer
     cdef list gradients         # one sum for each thread
     cdef list buffers           # and its vector; the first thread writes to the caller's

@@ -29,11 +29,11 @@ from ._kernels cimport (
     lattice_new,
     loss,
     loss_and_residual,
+    tokens_between_signals,
 )
 
 from .errors import TrainingError
 
-cdef int64_t SLICE = 20000      # tokens between two looks at Python's signals
 
 
 cdef class Problem:
@@ -44,7 +44,7 @@ cdef class Problem:
         self.l2, self.l1, self.threads, self.passes = l2, l1, threads, 0.0
         self.scorer = Scorer(layout)
         self.gradients = [Gradient(layout) for _ in range(threads)]
-        self.buffers = [None] * threads
+        self.buffers, self.settled = [None] * threads, True
         targets = np.linspace(0, corpus.n_tokens, threads + 1)
         self.shards = np.searchsorted(corpus.seq, targets).astype(np.int64)
 
@@ -81,7 +81,13 @@ cdef class Problem:
     def value_and_gradient(self, double[::1] w, double[::1] out):
         """The value; its gradient goes to out."""
         cdef Gradient gradient
-        cdef double half = start_gradient(self.l2, w, out)
+        cdef double half
+        if w.shape[0] != self.n_features or out.shape[0] != self.n_features:
+            raise ValueError(f"{w.shape[0]} weights and room for {out.shape[0]}, expected {self.n_features}")
+        if not self.settled:    # the last computation broke off: its sums are half-made
+            self.buffers = [None] * self.threads
+        self.settled = False
+        half = start_gradient(self.l2, w, out)
         self.scorer.use(w)
         for k in range(self.threads):
             gradient = self.gradients[k]
@@ -92,6 +98,7 @@ cdef class Problem:
         for gradient in self.gradients:
             gradient.collect()
         self._add_buffers(out)
+        self.settled = True
         return total + half
 
     def objective(self, double[::1] w):
@@ -159,12 +166,18 @@ cdef class Problem:
                 except BaseException as failure:
                     failures.append(failure)
 
-            in_threads(work, self.threads)
+            self.cancelled = False
+            try:
+                in_threads(work, self.threads, cancel=self._cancel)
+            except BaseException as interruption:       # of this thread; the others have ended
+                failures.insert(0, interruption)
         if failures:
-            self.buffers = [None] * self.threads    # half-made sums
             raise failures[0]
         self.passes += 1
         return sum(sums) / self.n_sequences
+
+    def _cancel(self):
+        self.cancelled = True
 
     def _run_shard(self, int64_t first, int64_t last, Gradient gradient):
         """The sum of the losses of sequences first .. last - 1; their scaled residuals go to the gradient."""
@@ -172,14 +185,14 @@ cdef class Problem:
         cdef const Tokens* s = &self.sequences.s
         cdef const Weights* W = &self.scorer.W
         cdef double total = 0, one, scale = 1.0 / self.sequences.n
-        cdef int64_t i = first, until
+        cdef int64_t i = first, until, slice = tokens_between_signals(W.L)
         if X == NULL:
             raise MemoryError()
         try:
-            while i < last:
+            while i < last and not self.cancelled:
                 PyErr_CheckSignals()
                 with nogil:
-                    until = s.seq[i] + SLICE
+                    until = s.seq[i] + slice
                     while i < last and s.seq[i] < until:
                         if gradient is None:
                             one = loss(W, s, i, X)
@@ -211,13 +224,37 @@ cdef class Problem:
         in_threads(work, self.threads)
 
 
-def in_threads(work, count):
-    """work(0) .. work(count - 1), each in a thread."""
-    workers = [threading.Thread(target=work, args=(k,), daemon=True) for k in range(count)]
+def in_threads(work, count, *, cancel=lambda: None):
+    """work(0) .. work(count - 1), each in a thread. An exception while waiting (a signal's) leaves when all have ended.
+
+    Thread.join is no help there: after an exception it takes a thread that runs for one that has ended.
+    """
+    ended, interruption = [threading.Event() for _ in range(count)], None
+
+    def run(k):
+        try:
+            work(k)
+        finally:
+            ended[k].set()
+
+    workers = [threading.Thread(target=run, args=(k,), daemon=True) for k in range(count)]
     for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+        try:
+            worker.start()
+        except BaseException as exception:
+            interruption = exception
+            cancel()
+    for worker, event in zip(workers, ended):
+        while not event.is_set():
+            try:
+                event.wait(0.1 if interruption is not None else None)
+                if interruption is not None and worker.ident is None:   # it was not started
+                    break
+            except BaseException as exception:
+                interruption = exception
+                cancel()
+    if interruption is not None:
+        raise interruption
 
 
 cdef void scale_residual(Lattice* X, int64_t T, bint pairs, double scale) noexcept nogil:

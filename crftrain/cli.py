@@ -3,6 +3,8 @@
 import contextlib
 import errno
 import os
+import re
+import signal
 import sys
 from itertools import chain
 
@@ -36,7 +38,7 @@ def main():
         status = _fail(f"out of memory: {error}" if str(error) else "out of memory")
     except (KeyboardInterrupt, click.Abort):
         status = 130
-    except BrokenPipeError:
+    except (BrokenPipeError, _ClosedPipe):
         status = _closed_pipe()
     except OSError as error:
         status = _closed_pipe() if error.errno in (errno.EPIPE, errno.EINVAL) and not error.filename else _fail(error)
@@ -55,7 +57,19 @@ def _closed_pipe():
     return 0
 
 
-@click.group(context_settings=CONTEXT)
+class _ClosedPipe(Exception):
+    """Whoever read our output has had enough; under a name that click does not turn into a status of its own."""
+
+
+class Commands(click.Group):
+    def invoke(self, ctx):
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise _ClosedPipe from None
+
+
+@click.group(cls=Commands, context_settings=CONTEXT)
 @click.version_option(__version__, prog_name="crftrain")
 def commands():
     """Train linear-chain conditional random fields, and tag with them.
@@ -121,8 +135,9 @@ class LearnCommand(click.Command):
         for arg in rest:
             if arg == "--":
                 out += [arg, *rest]
-            elif arg.startswith("-p") and not arg.startswith("--"):
-                setting = arg[2:] or next(rest, "")
+            elif (short := re.match("-([qh]*)p(.*)", arg)) is not None:
+                out += ["-" + short[1]] if short[1] else []
+                setting = short[2] or next(rest, "")
                 name, equals, value = setting.partition("=")
                 if not equals:
                     raise click.UsageError(f"-p {setting}: expected NAME=VALUE", ctx)
@@ -152,8 +167,8 @@ def _value_of(args, flags):
             value = args[i + 1] if i + 1 < len(args) else value
         elif arg.startswith("--algorithm="):
             value = arg.partition("=")[2]
-        elif arg.startswith("-a") and not arg.startswith("--"):
-            value = arg[2:].removeprefix("=")
+        elif (short := re.match("-[qh]*a(.*)", arg)) is not None:  # also after flags: -qa NAME
+            value = short[1].removeprefix("=") or (args[i + 1] if i + 1 < len(args) else value)
     return value
 
 
@@ -257,12 +272,15 @@ def learn(ctx, train, algorithm, lambdas, l1s, quiet, **settings):
         raise click.UsageError("--resume goes on with one training: no lists of strengths, no --folds, no --init", ctx)
     say = (lambda text: None) if quiet else (lambda text: click.echo(text, err=True))
     with StopSignal(say) as stop:
-        outcome = run(
-            Settings(paths=train, algorithm=algorithm, options=options, lambdas=lambdas, l1s=l1s, **settings),
-            say=say,
-            watch=(lambda step_name: ()) if quiet else (lambda step_name: (ProgressLine(step_name),)),
-            stop=stop,
-        )
+        try:
+            outcome = run(
+                Settings(paths=train, algorithm=algorithm, options=options, lambdas=lambdas, l1s=l1s, **settings),
+                say=say,
+                watch=(lambda step_name: ()) if quiet else (lambda step_name: (ProgressLine(step_name),)),
+                stop=stop,
+            )
+        except KeyboardInterrupt:
+            ctx.exit(128 + (stop.number or signal.SIGINT))
     if not quiet:
         click.echo(f"{settings['model']}: {outcome.model_bytes:,} bytes", err=True)
     if stop.number is not None:

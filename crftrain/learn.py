@@ -260,6 +260,8 @@ def fit_point(settings, training, *, point=0, w=None, heldout=None, before=None,
     if settings.resume:
         start = checkpoint.restore(settings.resume, run, problem, optimiser, rng, watching)
     if settings.checkpoint:
+        if not hasattr(optimiser, "state"):
+            raise CrftrainError("--checkpoint", f"{algorithm.name} cannot be resumed", "an algorithm that can, as sag")
         writer = checkpoint.Checkpoint(settings.checkpoint, settings.checkpoint_every, run, optimiser, rng, monitors=watching, stop=stop)
         watching = [*watching, writer]
     return fit(problem, optimiser, tol=_tol(settings), monitors=watching, trace=settings.trace, start=start), optimiser
@@ -287,7 +289,7 @@ def _follow_path(settings, training, heldout, log, say, watch, stop):
         if chosen is None or heldout is None or outcome.dev_score > chosen[0].dev_score:
             kept = outcome.w.copy() if len(path) > 1 else outcome.w
             chosen = replace(outcome, w=kept), _model_facts(settings, training, k, outcome)
-        if k < len(path) - 1:
+        if len(path) > 1:
             log.write("end", **where, **end_event(outcome), peak_rss_mb=_peak_rss(), model_bytes=None)
         if stop is not None and stop.number is not None:
             break

@@ -132,6 +132,8 @@ class HeldOutData:
         for sentence in read:
             if not encoder.has_gold(sentence):
                 raise DataError(sentence.place(), "no gold label", f"{vocabulary.n_columns} columns, the label among them")
+        if not read:
+            raise DataError(path, "no sentences", "held-out data with gold labels")
         self.corpus, self.labels = encoder.encode(read), vocabulary.labels
         self.gold = [label for sentence in read for label in encoder.gold_labels(sentence)]
 

@@ -58,6 +58,9 @@ def fit(problem, optimiser, *, tol, monitors=(), trace=False, start=(0, 0.0)):
     """
     first_gap = problem.gap_at_zero() if tol > 0 else math.nan
     (k, seconds), reason, converged = start, None, False
+    for monitor in monitors:
+        if hasattr(monitor, "begin"):
+            monitor.begin()
     while reason is None:
         started = time.perf_counter()
         step = optimiser.step()
@@ -158,13 +161,14 @@ class HeldOut:
 class StopSignal:
     """INT and TERM as a monitor: the first asks to stop after the running step, a second aborts.
 
-    As a context manager it holds the handlers; `number` is the signal received, or None.
+    As a context manager it holds the handlers; `number` is the signal received, or None. Until there are steps to stop
+    after (begin()), the first one aborts.
     """
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
     def __init__(self, say=None):
-        self.say, self.number, self.before = say, None, {}
+        self.say, self.number, self.before, self.training = say, None, {}, False
 
     def __enter__(self):
         try:
@@ -178,11 +182,14 @@ class StopSignal:
             signal.signal(number, handler)
 
     def _receive(self, number, frame):
-        if self.number is not None:
+        again, self.number = self.number is not None, number
+        if again or not self.training:
             raise KeyboardInterrupt
-        self.number = number
         if self.say:
             self.say(f"{signal.Signals(number).name}: stopping after this step and saving; again to abort")
+
+    def begin(self):
+        self.training = True
 
     def __call__(self, progress):
         return f"interrupted by {signal.Signals(self.number).name}" if self.number is not None else None

@@ -41,7 +41,7 @@ cdef class LocalGradient:
         cdef int64_t begin = s.nodes.ptr[first], n = s.nodes.ptr[first + T] - begin, t, k, p, at
         cdef int32_t a
         cdef const int64_t* ptr = self.lazy.v.nodes.ptr
-        if n > self.room_occurrences:
+        if n > self.room_occurrences or self.ptr == NULL:    # there may be no occurrence at all
             free(self.attr)
             free(self.dense)
             free(self.sparse)

@@ -16,6 +16,8 @@ cdef class Sequential:
     cdef Lattice* X                     # the unit at hand; q and edge minus gold, times scale
     cdef Lattice* Y                     # trials of the line search
     cdef Weights trial                  # transitions of a trial
+    cdef double* pair_scores            # [T][L][LP] e(g), where there are pair attributes
+    cdef int64_t pair_room              # numbers there is room for
     cdef double[::1] trial_trans, trial_M, trial_MT, edge_sum
     cdef LocalGradient local
     cdef readonly int64_t n_units

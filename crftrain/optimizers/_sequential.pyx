@@ -12,7 +12,8 @@ The loss of a unit is scaled so that the mean over units is the mean over sequen
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport NAN, isfinite
-from libc.string cimport memcpy, memset
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
 import numpy as np
 
@@ -27,11 +28,11 @@ from .._kernels cimport (
     minus_gold,
     path_score,
     set_transitions,
+    tokens_between_signals,
 )
 
 from ..errors import TrainingError
 
-cdef int64_t SLICE = 20000      # tokens between two looks at Python's signals
 cdef int64_t TRIALS = 100
 cdef int32_t MOST = 20          # the longest run of searches left out is 2^(MOST-1)
 
@@ -58,15 +59,16 @@ cdef class Sequential:
     def __dealloc__(self):
         lattice_free(self.X)
         lattice_free(self.Y)
+        free(self.pair_scores)
 
     def run(self, int64_t steps):
         """So many steps; signals are looked at in between."""
-        cdef int64_t done = 0, tokens, u = 0
+        cdef int64_t done = 0, tokens, u = 0, slice = tokens_between_signals(self.X.L)
         while done < steps and u >= 0:
             PyErr_CheckSignals()
             tokens = 0
             with nogil:
-                while done < steps and tokens < SLICE:
+                while done < steps and tokens < slice:
                     u = self.visit_next()
                     if u < 0:
                         break
@@ -122,15 +124,23 @@ cdef class Sequential:
 
     cdef double prepare_search(self, int64_t u) noexcept nogil:
         """|g|^2 of the unit evaluated last, and the scores of g for trials. NaN: no memory."""
-        cdef int64_t first = self.first(u), T = self.length(u)
+        cdef int64_t first = self.first(u), T = self.length(u), size
         cdef bint pairs = self.s.pairs.ptr != NULL
         cdef double square
         if not lattice_fit(self.Y, T, pairs):
             return NAN
         square = self.local.build(self.s, first, T, self.X)
-        self.local.scores(first, T, self.Y.q)       # Y.q keeps psi(g), Y.P e(g)
+        self.local.scores(first, T, self.Y.q)       # Y.q keeps psi(g)
         if pairs:
-            square += self.local.pairs(self.s, first, T, self.X, self.Y.v)
+            size = T * self.X.L * self.X.LP
+            if size > self.pair_room:
+                free(self.pair_scores)
+                self.pair_room = size + size // 2
+                self.pair_scores = <double*> malloc(self.pair_room * sizeof(double))
+                if self.pair_scores == NULL:
+                    self.pair_room = 0
+                    return NAN
+            square += self.local.pairs(self.s, first, T, self.X, self.pair_scores)
         return square
 
     cdef double trial_loss(self, int64_t u, double h) noexcept nogil:
@@ -143,6 +153,9 @@ cdef class Sequential:
         for k in range(size):
             self.trial_trans[k] = self.lazy.trans[k] - h * self.X.edge[k]
         set_transitions(&self.trial)
+        if self.s.pairs.ptr != NULL:
+            for k in range(size, T * size):
+                self.Y.e[k] = self.X.e[k] - h * self.pair_scores[k]
         for i in range(self.units[u], self.units[u + 1]):
             Z = window(self.Y, self.s.seq[i] - first)
             f += forward(&self.trial, self.s, i, &Z) - path_score(&self.trial, self.s, i, &Z, self.s.label + self.s.seq[i])

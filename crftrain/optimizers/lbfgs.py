@@ -24,6 +24,8 @@ class LBFGS:
     def step(self):
         if self.f is None:
             self.f = self.problem.value_and_gradient(self.w, self.g)
+            if self.w.any():  # a warm start may be the optimum: no search where there is nothing to find
+                return Step(self.f, self.problem.gap(self.w, self.g))
         if not self._search() and not (self.history.count and self._restart()):
             return Step(self.f, self.problem.gap(self.w, self.g), done="no step lowers the objective any more: rounding")
         return Step(self.f, self.problem.gap(self.w, self.g))

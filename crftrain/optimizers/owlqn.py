@@ -43,6 +43,8 @@ class OWLQN:
             self.norm = float(np.abs(self.w).sum())
             self.f = self.problem.value_and_gradient(self.w, self.g) + self.problem.l1 * self.norm
             self.problem.subgradient(self.w, self.g, self.pg)
+            if self.w.any():  # a warm start may be the optimum: no search where there is nothing to find
+                return Step(self.f, max_norm(self.pg))
         searched = self._search() or (self.history.count and self._restart())
         return Step(self.f, max_norm(self.pg), done="" if searched else "no step lowers the objective any more: rounding")
 
