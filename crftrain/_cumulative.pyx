@@ -1,25 +1,25 @@
 """Weights under an l1 penalty of which only the blocks at hand are touched.
 
 A step of stochastic gradient descent changes the blocks of one sequence, but its penalty pulls every weight towards 0.
-With u the penalty that a weight could have received so far, sum of eta l1 over all steps:
+With u the penalty that a weight could have received so far, the sum of eta l1 over all steps:
 
-    clipping      all weights are pulled at each step, none beyond 0. A block that was last paid for at u' owes u - u',
-                  which it pays when it is next looked at: |v| <- max(|v| - (u - u'), 0). No change of sign can be missed.
     cumulative    q is what a weight has received, with its sign. Only weights of the sequence at hand pay, and all they owe:
-                  v > 0: v' = max(v - (u + q), 0);  v < 0: v' = min(v + (u - q), 0);  q <- q + v' - v      (|q| <= u)
-    naive         all weights are pulled at each step, across 0 if it comes to that; the slow one
+                  v > 0: v' = max(v - (u + q), 0);   v < 0: v' = min(v + (u - q), 0);   q <- q + v' - v       (|q| <= u)
+    clipping      all weights are pulled at each step, none beyond 0. A block that last paid at u' owes u - u', which it
+                  pays when it is next looked at: |v| <- max(|v| - (u - u'), 0). No step that matters is missed.
+    naive         all weights are pulled at each step, across 0 if it comes to that; the slow one, to compare with
 
-All three are  v' = max(v - (o + q), 0) + min(v + (o - q), 0)  with what is owed, o >= |q|, and q = 0 in two of them.
-For an l2 term w = beta v, so u and q, which are in the scale of v, fade like the weights they acted on.
+With what is owed, o >= |q|, and q = 0 but for the cumulative one, all of them pay  v' = max(v - (o + q), 0) + min(v + (o - q), 0).
+For an l2 term w = beta v. So u and q, which are in the scale of v, fade like the weights they acted on.
 
-Dense blocks are rows with places for weights that do not exist. There q is NaN: every comparison with it fails, and
-whatever the scatter left in v becomes 0.
+Dense blocks are rows that have places for weights that do not exist. There q is NaN: every comparison with it fails, and
+whatever a scatter left in v becomes 0.
 
 Reference: Tsuruoka, Tsujii, Ananiadou 2009, sections 3.1 and 3.2; Carpenter 2008 for the lazy clipping.
 """
 
 from libc.math cimport NAN, fabs
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int64_t
 
 import numpy as np
 
@@ -33,8 +33,14 @@ cdef inline double paid(double v, double q, double o) noexcept nogil:
     return (above if above > 0 else 0.0) + (below if below < 0 else 0.0)
 
 
+cdef inline double put(double* out, double w, double top) noexcept nogil:
+    """out = w; max(top, |w|), NaN if one of them is."""
+    out[0] = w
+    return top if fabs(w) <= top else fabs(w) if top == top else top
+
+
 cdef class PenalisedWeights(LazyWeights):
-    """v and q, and how they are read; subclasses say when a block pays and what it owes."""
+    """v, q (in the place of LazyWeights' d) and u; subclasses say when blocks pay."""
 
     def __init__(self, layout, w):
         LazyWeights.__init__(self, layout, np.array(w))
@@ -54,16 +60,7 @@ cdef class PenalisedWeights(LazyWeights):
                 self.d.rows[a * self.W.LP + self.v.nodes.label[p]] = 0
 
     cdef void update(self, const Tokens* s, int64_t first, int64_t T, Lattice* X, double step, double c) noexcept nogil:
-        """v <- v - step F' (q, edge, P) of T tokens, and a penalty c. X is not the same afterwards."""
-
-    cdef double owed(self, int64_t block) noexcept nogil:
-        return 0
-
-    cdef void shrink(self, double factor) noexcept nogil:
-        """w <- factor w, and u and q with it."""
-        self.beta *= factor
-        if self.beta < SMALL:
-            self.rescale()
+        """v <- v - step F' (q, edge, P) of T tokens, and a penalty c for all. X is not the same afterwards."""
 
     cdef void descend(self, const Tokens* s, int64_t first, int64_t T, Lattice* X, double step) noexcept nogil:
         cdef int64_t k, size = X.L * X.LP
@@ -77,75 +74,92 @@ cdef class PenalisedWeights(LazyWeights):
             scatter_pairs(s, &self.v.pairs, first, T, X)
 
     cdef void pay(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil:
-        """The blocks of T tokens pay; the transitions do if there is a label pair."""
-        cdef int64_t t, k, p
-        cdef int LP = self.W.LP
-        cdef int32_t a
+        """The blocks of T tokens pay, and the transitions if there is a label pair."""
+        cdef int64_t t, k, a, p, LP = self.W.LP
         for t in range(first, first + T):
             for k in range(s.nodes.ptr[t], s.nodes.split[t]):
                 a = s.nodes.attr[k]
                 self.pay_block(a, LP, self.v.nodes.rows + a * LP, self.d.nodes.rows + a * LP)
             for k in range(s.nodes.split[t], s.nodes.ptr[t + 1]):
-                a, p = s.nodes.attr[k], self.v.nodes.ptr[s.nodes.attr[k]]
+                a = s.nodes.attr[k]
+                p = self.v.nodes.ptr[a]
                 self.pay_block(a, self.v.nodes.ptr[a + 1] - p, self.v.nodes.w + p, self.d.nodes.w + p)
         if T > 1:
             self.pay_block(self.last.shape[0] - 1, self.W.L * LP, &self.v_edge[0], &self.d_edge[0])
         if s.pairs.ptr != NULL:
             for k in range(s.pairs.ptr[first], s.pairs.ptr[first + T]):
-                a, p = s.pairs.attr[k], self.v.pairs.ptr[s.pairs.attr[k]]
+                a = s.pairs.attr[k]
+                p = self.v.pairs.ptr[a]
                 self.pay_block(self.pair_base + a, self.v.pairs.ptr[a + 1] - p, self.v.pairs.w + p, self.d.pairs.w + p)
 
     cdef void pay_block(self, int64_t block, int64_t n, double* v, double* q) noexcept nogil:
-        cdef double o = self.owed(block)
+        """For a block that pays twice in a step, the second time nothing is owed."""
+        cdef double o = self.owed(block), x
         cdef int64_t k
+        if self.stamps != NULL:
+            self.stamps[block] = self.u
+            for k in range(n):
+                v[k] = paid(v[k], q[k], o)
+            return
         for k in range(n):
-            v[k] = paid(v[k], q[k], o)
+            x = paid(v[k], q[k], o)
+            q[k] += x - v[k]
+            v[k] = x
+
+    cdef double owed(self, int64_t block) noexcept nogil:
+        return self.u if self.stamps == NULL else self.u - self.stamps[block]
+
+    cdef void shrink(self, double factor) noexcept nogil:
+        """w <- factor w, and what is owed and paid with it."""
+        self.beta *= factor
+        if self.beta < SMALL:
+            self.rescale()
+
+    cdef void rescale(self) noexcept nogil:
+        """beta = 1 again."""
+        cdef int64_t k
+        cdef double b = self.beta
+        for k in range(self.v.rows.shape[0]):
+            self.v.rows[k] *= b
+            self.d.rows[k] *= b
+        for k in range(self.v.vector.shape[0]):
+            self.v.vector[k] *= b
+            self.d.vector[k] *= b
+        for k in range(self.v_edge.shape[0]):
+            self.v_edge[k] *= b
+            self.d_edge[k] *= b
+        for k in range(self.last.shape[0]):
+            self.last[k] *= b
+        self.u *= b
+        self.beta = 1.0
 
     def write(self, double[::1] out):
-        """out = w with everything paid, while v, q and u stay as they are; the largest |w|, NaN if a weight is."""
-        cdef double top = 0, x
-        cdef int64_t p, k
-        with nogil:
-            for p in range(self.last.shape[0]):
-                x = self.settled_block(p, out)
-                if not x <= top:
-                    top = x
-                    if x != x:
-                        break
-        return top
-
-    cdef double settled_block(self, int64_t block, double[::1] out) noexcept nogil:
-        cdef int64_t p, k, place, first, end
-        cdef int L = self.W.L, LP = self.W.LP
-        cdef double o = self.owed(block), x, top = 0
-        cdef const double* v = self.v.nodes.w
-        cdef const double* q = self.d.nodes.w
-        if block < self.pair_base:
-            first, end = self.v.nodes.ptr[block], self.v.nodes.ptr[block + 1]
-        elif block < self.last.shape[0] - 1:
-            first, end = self.v.pairs.ptr[block - self.pair_base], self.v.pairs.ptr[block - self.pair_base + 1]
-        else:
-            first = self.v.nodes.ptr[self.pair_base]
-            end = first + self.transition.shape[0]
-            v, q = &self.v_edge[0], &self.d_edge[0]
-        for p in range(first, end):
-            place = p
-            if block < self.v.n_rows:
-                v, q = self.v.nodes.rows, self.d.nodes.rows
-                place = block * LP + (p - first if self.v.nodes.whole else self.v.nodes.label[p])
-            elif block == self.last.shape[0] - 1:
-                k = self.transition[p - first]
-                place = k // L * LP + k % L
-            x = self.beta * paid(v[place], q[place], o)
-            out[p] = x
-            if not fabs(x) <= top:
-                top = fabs(x)
-                if top != top:
-                    return top
+        """out = w with all debts paid, while v, q and u stay as they are; returns the largest |w|, NaN if one is."""
+        cdef const int64_t* ptr = self.v.nodes.ptr
+        cdef int64_t a, p, k, first, L = self.W.L, LP = self.W.LP
+        cdef double o, top = 0, b = self.beta
+        for a in range(self.v.n_rows):
+            o = self.owed(a)
+            for p in range(ptr[a], ptr[a + 1]):
+                k = a * LP + (p - ptr[a] if self.v.nodes.whole else self.v.nodes.label[p])
+                top = put(&out[p], b * paid(self.v.rows[k], self.d.rows[k], o), top)
+        for a in range(self.v.n_rows, self.pair_base):
+            o = self.owed(a)
+            for p in range(ptr[a], ptr[a + 1]):
+                top = put(&out[p], b * paid(self.v.vector[p], self.d.vector[p], o), top)
+        first = ptr[self.pair_base]
+        o = self.owed(self.last.shape[0] - 1)
+        for p in range(self.transition.shape[0]):
+            k = self.transition[p] // L * LP + self.transition[p] % L
+            top = put(&out[first + p], b * paid(self.v_edge[k], self.d_edge[k], o), top)
+        for a in range(self.last.shape[0] - 1 - self.pair_base):
+            o = self.owed(self.pair_base + a)
+            for p in range(self.v.pairs.ptr[a], self.v.pairs.ptr[a + 1]):
+                top = put(&out[p], b * paid(self.v.vector[p], self.d.vector[p], o), top)
         return top
 
     def state(self):
-        """All that the next step depends on, as arrays."""
+        """All that the next step depends on, as arrays; v and q as vectors of F."""
         cdef BlockView out = BlockView(self.layout, padded=True)
         cdef int64_t k, p = self.layout.transitions.start
         cdef int L = self.W.L, LP = self.W.LP
@@ -165,64 +179,6 @@ cdef class PenalisedWeights(LazyWeights):
         np.asarray(self.last)[:] = state["last"]
         self.beta, self.u = state["scale"]
 
-    cdef void rescale(self) noexcept nogil:
-        """beta = 1 again."""
-        cdef int64_t k
-        cdef double b = self.beta
-        if b == 1:
-            return
-        for k in range(self.v.rows.shape[0]):
-            self.v.rows[k] *= b
-            self.d.rows[k] *= b
-        for k in range(self.v.vector.shape[0]):
-            self.v.vector[k] *= b
-            self.d.vector[k] *= b
-        for k in range(self.v_edge.shape[0]):
-            self.v_edge[k] *= b
-            self.d_edge[k] *= b
-        for k in range(self.last.shape[0]):
-            self.last[k] *= b
-        self.u *= b
-        self.beta = 1.0
-
-
-cdef class NaiveWeights(PenalisedWeights):
-    cdef void update(self, const Tokens* s, int64_t first, int64_t T, Lattice* X, double step, double c) noexcept nogil:
-        self.pull(c)
-        self.descend(s, first, T, X, step)
-        self.pay(s, first, T)       # nothing is owed: it clears what does not exist
-
-    cdef void pull(self, double c) noexcept nogil:
-        """v <- v - c sign(v), every weight."""
-        cdef int64_t rows_end = self.v.nodes.ptr[self.v.n_rows]
-        pull_all(&self.v.rows[0], self.v.rows.shape[0], c)
-        pull_all(&self.v.vector[rows_end], self.v.vector.shape[0] - rows_end, c)
-        pull_all(&self.v_edge[0], self.v_edge.shape[0], c)
-
-
-cdef void pull_all(double* v, int64_t n, double c) noexcept nogil:
-    cdef int64_t k
-    for k in range(n):
-        v[k] -= (c if v[k] > 0 else 0.0) - (c if v[k] < 0 else 0.0)
-
-
-cdef class ClippedWeights(PenalisedWeights):
-    cdef void settle(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil:
-        """What the blocks of T tokens owe from the steps they slept through."""
-        self.pay(s, first, T)
-
-    cdef void update(self, const Tokens* s, int64_t first, int64_t T, Lattice* X, double step, double c) noexcept nogil:
-        self.descend(s, first, T, X, step)
-        self.u += c
-        self.pay(s, first, T)
-
-    cdef void pay_block(self, int64_t block, int64_t n, double* v, double* q) noexcept nogil:
-        PenalisedWeights.pay_block(self, block, n, v, q)
-        self.last[block] = self.u
-
-    cdef double owed(self, int64_t block) noexcept nogil:
-        return self.u - self.last[block]
-
 
 cdef class CumulativeWeights(PenalisedWeights):
     cdef void update(self, const Tokens* s, int64_t first, int64_t T, Lattice* X, double step, double c) noexcept nogil:
@@ -230,13 +186,37 @@ cdef class CumulativeWeights(PenalisedWeights):
         self.descend(s, first, T, X, step)
         self.pay(s, first, T)
 
-    cdef void pay_block(self, int64_t block, int64_t n, double* v, double* q) noexcept nogil:
-        cdef double u = self.u, x
-        cdef int64_t k
-        for k in range(n):
-            x = paid(v[k], q[k], u)
-            q[k] += x - v[k]
-            v[k] = x
 
-    cdef double owed(self, int64_t block) noexcept nogil:
-        return self.u
+cdef class ClippedWeights(PenalisedWeights):
+    def __init__(self, layout, w):
+        PenalisedWeights.__init__(self, layout, w)
+        self.stamps = &self.last[0]
+
+    cdef void settle(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil:
+        """The blocks of T tokens pay for the steps they slept through."""
+        self.pay(s, first, T)
+
+    cdef void update(self, const Tokens* s, int64_t first, int64_t T, Lattice* X, double step, double c) noexcept nogil:
+        self.descend(s, first, T, X, step)
+        self.u += c
+        self.pay(s, first, T)
+
+
+cdef class NaiveWeights(PenalisedWeights):
+    cdef void update(self, const Tokens* s, int64_t first, int64_t T, Lattice* X, double step, double c) noexcept nogil:
+        self.pull(c)
+        self.descend(s, first, T, X, step)
+        self.pay(s, first, T)       # u is 0: it only clears what does not exist
+
+    cdef void pull(self, double c) noexcept nogil:
+        """v <- v - c sign(v), every weight there is."""
+        cdef int64_t start = self.v.nodes.ptr[self.v.n_rows]
+        pull_all(self.v.rows.shape[0], c, &self.v.rows[0])
+        pull_all(self.v.vector.shape[0] - start, c, &self.v.vector[0] + start)
+        pull_all(self.v_edge.shape[0], c, &self.v_edge[0])
+
+
+cdef void pull_all(int64_t n, double c, double* v) noexcept nogil:
+    cdef int64_t k
+    for k in range(n):
+        v[k] -= (c if v[k] > 0 else 0.0) - (c if v[k] < 0 else 0.0)

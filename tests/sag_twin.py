@@ -12,14 +12,13 @@
 
 Schmidt et al. 2015, algorithm 1, proposition 1, sections 5 and 7. A twin takes its randomness from random() of a numpy generator,
 which gives the doubles that the compiled loop draws from the same generator, so both take the same steps.
-
-Below the twins: what the tests of the three share.
 """
 
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+from problems import Instance
 
 from crftrain import optimizers
 from crftrain._problem import Problem
@@ -380,23 +379,13 @@ def optimum(made, l2, gap=1e-9):
     return w, problem.exact(w)[0]
 
 
-class RepositoryData:
-    """data/train.txt with the template that is chosen for it, in the shape of problems.Instance."""
-
-    def __init__(self):
-        lbfgs = optimizers.get("lbfgs")
-        path = Path(__file__).parents[1] / "data" / "train.txt"
-        training = prepare(Settings(paths=(str(path),), algorithm=lbfgs, options=lbfgs.defaults()))
-        self.corpus, self.layout = training.corpus, training.layout
-
-    def problem(self, **options):
-        return Problem(self.corpus, self.layout, **options)
-
-
 @cache
 def repository_data():
-    """(the data, f* at lambda = 1/n); made once for all modules."""
-    made = RepositoryData()
+    """(data/train.txt with the template that is chosen for it, f* at lambda = 1/n); made once for all modules."""
+    lbfgs = optimizers.get("lbfgs")
+    path = Path(__file__).parents[1] / "data" / "train.txt"
+    training = prepare(Settings(paths=(str(path),), algorithm=lbfgs, options=lbfgs.defaults()))
+    made = Instance(training.corpus, training.vocabulary, training.layout)
     return made, optimum(made, 1 / made.corpus.n_sequences)[1]
 
 

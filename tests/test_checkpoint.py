@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 import problems
 import pytest
-from problems import KINDS, instance, larger
-from sag_twin import start
+from problems import KINDS, instance
 
 from crftrain import checkpoint, optimizers
 from crftrain.errors import CrftrainError
@@ -42,7 +41,8 @@ def asked(settings, tmp_path):
 
     def make(name, options=(), **changes):
         algorithm = optimizers.get(name)
-        common = {"options": {**algorithm.defaults(), **dict(options)}, "tol": 0.0, "model": str(tmp_path / f"{len(list(tmp_path.iterdir()))}")}
+        model = tmp_path / f"model {len(list(tmp_path.iterdir()))}"
+        common = {"options": {**algorithm.defaults(), **dict(options)}, "tol": 0.0, "model": str(model)}
         return settings(algorithm, **{**common, **changes})
 
     return make
@@ -83,7 +83,7 @@ def test_training_with_l1_goes_on_to_the_same_bits(asked, tmp_path, l1):
 
 
 @pytest.mark.parametrize("name", RESUMABLE)
-@pytest.mark.parametrize("kind_name", ["pair attributes", "real values", "no transitions", "many labels", "tokens without attributes", "one label"])
+@pytest.mark.parametrize("kind_name", ["pair attributes", "real values", "no transitions", "many labels", "one label"])
 def test_state_and_restore_are_exact_for_every_kind_of_corpus(name, kind_name):
     """A new optimiser with the state of another takes the same steps, and has the same state again."""
     made = instance(2, **{**KINDS[kind_name], "sequences": 15})
@@ -147,6 +147,15 @@ def test_a_resumed_run_can_be_broken_again(asked, tmp_path):
     for passes in (3, 5):
         model_bytes(asked("sag", passes=passes, resume=state, checkpoint=state))
     assert model_bytes(asked("sag", passes=7, resume=state)) == unbroken
+
+
+@pytest.mark.parametrize("before, after", [(0.0, 1e-3), (1e-3, 0.0)])
+def test_the_limits_may_be_others(asked, tmp_path, before, after):
+    """--tol, --passes and the like say when to stop, not what the steps are."""
+    state = str(tmp_path / "state.npz")
+    learn(asked("sag", passes=3, tol=before, max_passes=100.0, checkpoint=state))
+    outcome = learn(asked("sag", passes=40, tol=after, resume=state))
+    assert outcome.reason == ("converged" if after else "limit of 40 passes")
 
 
 @pytest.mark.parametrize("every", [1, 2, 3, 100])
@@ -254,7 +263,6 @@ OTHERS = [
     ({"options": {**optimizers.get("sag").defaults(), "table_precision": "double"}}, "'table_precision': 'single'"),
     ({"algorithm": optimizers.get("saga"), "options": optimizers.get("saga").defaults()}, "algorithm sag"),
     ({"features": "full"}, "n_features"),
-    ({"transitions": "observed"}, ""),
     ({"min_freq": 3}, "n_attributes"),
     ({"threads": 2}, "threads 1"),
 ]
@@ -298,7 +306,8 @@ def test_a_checkpoint_of_other_held_out_data_is_refused(asked, tmp_path, dev_fil
 
 def test_what_is_no_checkpoint_is_refused(written, tmp_path, train_file):
     state, settings = written
-    impostors = {"text": train_file.read_bytes(), "empty": b"", "model": None, "zip": b"PK\x05\x06" + bytes(18), "pickle": pickle.dumps({"a": 1})}
+    impostors = {"text": train_file.read_bytes(), "empty": b"", "model": None, "zip": b"PK\x05\x06" + bytes(18)}
+    impostors["pickle"] = pickle.dumps({"a": 1})
     learn(replace(settings, resume=None, model=str(tmp_path / "model")))
     for name, content in impostors.items():
         if content is not None:
@@ -341,8 +350,8 @@ def test_a_damaged_checkpoint_is_refused(written, tmp_path):
     for size in [*range(0, len(content), len(content) // 60), len(content) - 1]:
         assert not same_or_refused(content[:size])
     heads = [at for at in range(len(content)) if content[at : at + 2] == b"PK"]  # of the archive's members
-    places = {at + k for at in heads for k in range(0, 60)} | set(rng.integers(0, len(content), 400).tolist())
-    for at in sorted(places & set(range(len(content)))):
+    near_heads = [at + k for at in heads for k in range(60) if at + k < len(content)]
+    for at in [*rng.choice(near_heads, 300, replace=False), *rng.integers(0, len(content), 100)]:
         same_or_refused(content[:at] + bytes([content[at] ^ (1 << int(rng.integers(8)))]) + content[at + 1 :])
 
 
@@ -355,7 +364,10 @@ def rewritten(state, settings, tmp_path, **arrays):
     return replace(settings, resume=str(tmp_path / "rewritten.npz"))
 
 
-@pytest.mark.parametrize("name", ["w", "d", "losses", "skip", "drawn", "order", "table_nodes", "table_edges", "sampler_L", "sampler_visited"])
+ARRAYS = ["w", "d", "losses", "satisfied", "skip", "drawn", "order", "table_nodes", "table_edges", "sampler_L", "sampler_visited"]
+
+
+@pytest.mark.parametrize("name", ARRAYS)
 def test_arrays_that_are_missing_or_do_not_fit_are_refused(written, tmp_path, name):
     state, settings = written
     for array in (None, np.zeros(0), np.zeros((2, 2)), np.array("text")):
@@ -364,11 +376,13 @@ def test_arrays_that_are_missing_or_do_not_fit_are_refused(written, tmp_path, na
         refused(rewritten(state, settings, tmp_path, **{f"optimiser_{name}": array}))
 
 
-def test_counters_that_do_not_fit_are_refused(written, tmp_path):
-    state, settings = written
+def test_counters_that_do_not_fit_are_refused(asked, tmp_path):
+    state = tmp_path / "state.npz"
+    learn(asked("sag", passes=2, tol=1e-9, checkpoint=str(state)))
+    settings = asked("sag", passes=4, tol=1e-9)
     with np.load(state) as file:
         counters = json.loads(str(file["counters"]))
-    for changes in ({"rng": None}, {"rng": {"bit_generator": "MT19937"}}, {"monitors": None}, {"monitors": {}}):
+    for changes in ({"rng": None}, {"rng": {"bit_generator": "MT19937"}}, {"monitors": None}):
         refused(rewritten(state, settings, tmp_path, counters=json.dumps({**counters, **changes})))
     for name in counters:
         refused(rewritten(state, settings, tmp_path, counters=json.dumps({k: v for k, v in counters.items() if k != name})))
@@ -381,11 +395,3 @@ def test_a_place_that_cannot_be_written_is_an_error(asked, tmp_path):
         with pytest.raises(CrftrainError, match="cannot be written"):
             learn(asked("sag", passes=2, checkpoint=str(place)))
     assert not list(tmp_path.glob("*.part"))
-
-
-def test_optimisers_of_another_size_refuse_a_state():
-    _, _, opt = start("sag", larger(sequences=20))
-    opt.step()
-    _, _, other = start("sag", larger(sequences=21))
-    with pytest.raises(ValueError):  # noqa: PT011
-        other.restore(opt.state())

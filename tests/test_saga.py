@@ -226,7 +226,7 @@ def test_a_path_of_l1_reaches_every_optimum_on_it(settings, tmp_path, path):
     log = tmp_path / "log"
     learn(settings("saga", lambdas=Strength.parse_list("2/n"), l1s=Strength.parse_list(path), log=str(log), tol=1e-6, passes=400))
     events = [json.loads(line) for line in log.read_text().splitlines()]
-    ends = [event for event in events if event["event"] == "end"]
+    ends = [event for event in events if event["event"] == "end" and "path" in event]
     assert [end["reason"] for end in ends] == ["converged"] * len(path.split(","))
     for k, l1 in enumerate(path.split(",")):
         exact = [event["exact"] for event in events if event["event"] == "step" and event["path"] == k]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crftrain.errors import TrainingError
-from crftrain.optimizers._schedule import ALPHA, ETA, FIRST, FORMULAS, calibrate, rates, schedule_option
+from crftrain.optimizers._schedule import ALPHA, ETA, FIRST, FORMULAS, PASSES, calibrate, rates, schedule_option, trial_rates
 
 
 @pytest.mark.parametrize("schedule", FORMULAS)
@@ -44,18 +44,39 @@ def test_options():
 
 
 @pytest.mark.parametrize("best", [1e-4, 0.03, 0.1, 0.7, 90.0])
-def test_calibration_finds_the_best_of_its_grid(best):
-    """The objective over log eta is a valley: the nearest doubling or halving of the first trial wins."""
+def test_calibration_finds_the_bottom_of_a_valley(best):
+    """A parabola over log eta: its minimum, in about as many trials as there are doublings on the way."""
     tried = []
 
     def trial(eta):
         tried.append(eta)
-        return abs(math.log(eta / best))
+        return 3 + math.log(eta / best) ** 2
 
-    found = calibrate(trial)
-    assert abs(math.log2(found / best)) <= 0.5
-    assert math.log2(found / FIRST) == pytest.approx(round(math.log2(found / FIRST)), abs=1e-12)
-    assert len(tried) <= 3 + abs(math.log2(found / FIRST)) + 1e-9
+    assert calibrate(trial) == pytest.approx(best, rel=1e-9)
+    assert len(tried) == len(set(tried)) <= 4 + abs(math.log2(best / FIRST))
+
+
+def test_the_minimum_is_between_the_neighbours_of_the_best_trial():
+    """Whatever the values, if only the best is the best."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        values = {}
+
+        def trial(eta, values=values):
+            return values.setdefault(eta, rng.normal())
+
+        found = calibrate(trial)
+        nearest = min(values, key=lambda eta: abs(math.log(eta / found)))
+        assert abs(math.log2(found / nearest)) <= 0.5
+        assert all(values[nearest] <= values[eta] for eta in (nearest / 2, 2 * nearest))
+
+
+@pytest.mark.parametrize("schedule", FORMULAS)
+def test_a_trial_is_a_picture_of_the_whole_training(schedule):
+    """As many rates as asked for, from the first to what the last pass would have come to."""
+    eta = trial_rates(schedule, 0.5, 0.85, 90)
+    whole = rates(schedule, 0.5, 0.85, 0, PASSES * 90, 90)
+    np.testing.assert_allclose(eta, whole[::PASSES], rtol=1e-12)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])

@@ -25,7 +25,7 @@ import numpy as np
 
 from .._cumulative import ClippedWeights, CumulativeWeights, NaiveWeights
 from ..errors import TrainingError
-from ._schedule import ALPHA, ETA, SAMPLE, calibrate, rates, schedule_option
+from ._schedule import ALPHA, ETA, SAMPLE, calibrate, rates, schedule_option, trial_rates
 from ._sgd_l1 import SgdL1Steps
 from .base import Algorithm, Option, Step
 
@@ -63,7 +63,7 @@ class SgdL1:
 
         def trial(eta):
             self.weights.start(self.w)
-            self.steps.descend(sample, np.full(len(sample), eta))
+            self.steps.descend(sample, trial_rates(self.schedule, eta, self.alpha, len(sample)))
             self.weights.write(reached)
             self.weights.start(reached)
             return self.steps.mean_loss(sample) + self._penalty(reached)
