@@ -250,8 +250,8 @@ def fit_point(settings, training, *, point=0, w=None, heldout=None, before=None,
         problem = before.problem.at(l2=l2, l1=l1)
     w = np.zeros(problem.n_features) if w is None else w
     rng = np.random.default_rng(settings.seed)
-    if hasattr(before, "move_to"):
-        optimiser = before
+    if hasattr(before, "move_to") and bool(before.problem.l1) == bool(l1):  # proximal steps are other ones
+        optimiser, rng = before, before.rng
         optimiser.move_to(problem)
     else:
         optimiser = algorithm.make(problem, w, rng, **settings.options)

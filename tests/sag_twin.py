@@ -192,7 +192,7 @@ class Twin:
             return
         L = self.sampler.start(u, first)
         if g @ g > FLAT:
-            L, doubled = self.search(u, f, g, L, halve=self.sampler.m == 1)
+            L, doubled = self.search(u, f, g, L, halve=first and self.sampler.m == 1)
             self.satisfied[u] = 0 if doubled else self.satisfied[u] + 1
             if self.skipping and not doubled:
                 self.left_out[u] = 2 ** (self.satisfied[u] - 1)

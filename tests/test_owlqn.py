@@ -110,7 +110,7 @@ def test_a_path_from_large_to_small_ends_where_a_cold_start_does():
     assert problem.objective(w) == pytest.approx(problem.objective(cold), rel=1e-10)
 
 
-@pytest.mark.parametrize("options", [{"memory": 1}, {"memory": 3}, {"memory": 40}, {"align": "zero"}, {"align": "zero", "memory": 40}])
+@pytest.mark.parametrize("options", [{"memory": 1}, {"memory": 3}, {"memory": 40}, {"align": "all"}, {"align": "zero", "memory": 40}])
 def test_any_memory_and_alignment_meet_at_the_same_objective(options):
     problem, w, _ = solve(larger(), 1.0)
     _, v, _ = solve(larger(), 1.0, **options)
@@ -162,7 +162,7 @@ def test_zeros_survive_the_model_file(tmp_path):
 # ---- steps
 
 
-@pytest.mark.parametrize("align", ["all", "zero"])
+@pytest.mark.parametrize("align", ["late", "all", "zero"])
 def test_every_step_stays_in_its_orthant(align):
     """No weight changes sign in a step, and one that leaves zero goes against the subgradient."""
     made = larger()

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..errors import TrainingError
 from ._sampling import SAMPLERS
 from ._table import PRECISIONS, TABLES
 from .base import Option, Step
@@ -92,7 +93,10 @@ class AveragedGradient:
     def _objective(self):
         w = self.w
         l1 = self.problem.l1 * float(np.abs(w).sum()) if self.problem.l1 else 0.0
-        return self.steps.mean_loss() + 0.5 * self.problem.l2 * float(w @ w) + l1
+        objective = self.steps.mean_loss() + 0.5 * self.problem.l2 * float(w @ w) + l1
+        if not np.isfinite(objective):
+            raise TrainingError("this pass", f"the objective is {objective}", "weights of moderate size")
+        return objective
 
     def solution(self):
         return self.w

@@ -42,7 +42,7 @@ cdef class SampledSteps(Sequential):
         if isnan(square):
             return False
         if square > FLAT:
-            L = self.search(u, f, square, L, self.sampler.seen == 1, &doublings)
+            L = self.search(u, f, square, L, first and self.sampler.seen == 1, &doublings)
             self.remember_search(u, doublings)
         self.sampler.found(u, L)
         return True

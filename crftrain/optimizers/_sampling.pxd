@@ -19,6 +19,7 @@ cdef class Sampler:
     cdef void found(self, int64_t i, double L) noexcept nogil           # what it ended with
     cdef double step_size(self) noexcept nogil
     cdef double saga_step_size(self) noexcept nogil                     # the same for steps with unbiased gradients
+    cdef double svrg_step_size(self) noexcept nogil                     # and for SVRG's
     cdef double probability(self, int64_t i) noexcept nogil             # of drawing i next
     cdef double constant(self, int64_t i) noexcept nogil                # L_i
     cdef void set(self, int64_t i, double L) noexcept nogil

@@ -56,6 +56,9 @@ cdef class Sampler:
         """A third: with draws that are not uniform, unbiased gradients vary more, and SAG's steps are too long for them."""
         return self.step_size() / 3
 
+    cdef double svrg_step_size(self) noexcept nogil:
+        return self.step_size() / 3
+
     cdef double probability(self, int64_t i) noexcept nogil:
         return 1.0 / self.n
 
@@ -138,9 +141,9 @@ cdef class Nus2013(Sampler):
                 i = self.uniformly()
                 if not self.visited[i]:
                     return i
+        if self.bits.next_double(self.bits.state) < 0.5:
+            return self.proportionally()
         while True:                 # half the mass of L_i + mean is uniform over those seen
-            if self.bits.next_double(self.bits.state) < 0.5:
-                return self.proportionally()
             i = self.uniformly()
             if self.visited[i]:
                 return i
@@ -192,7 +195,8 @@ cdef class Uniform(Sampler):
         self.L *= pow(2.0, -1.0 / self.n)
         return alpha
 
-    cdef double saga_step_size(self) noexcept nogil:
+    cdef double svrg_step_size(self) noexcept nogil:
+        """SVRG bears the whole step where draws are uniform, SAGA does not."""
         return self.step_size()
 
     cdef double maximum(self) noexcept nogil:

@@ -30,7 +30,7 @@ cdef class SvrgSteps(SampledSteps):
         if isnan(f) or not self.learn_constant(u, f, False) or not self.subtract_anchor(u):
             return -1
         self.losses[u] = f
-        alpha = self.sampler.saga_step_size()
+        alpha = self.sampler.svrg_step_size()
         self.lazy.step(alpha, self.l2, self.n_units)
         scale_residual(self.X, T, pairs, -alpha / self.lazy.beta * omega)
         self.lazy.add_to_v(self.s, self.first(u), T, self.X)

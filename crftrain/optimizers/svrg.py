@@ -21,7 +21,7 @@ from .base import Algorithm, Option, Step
 
 class Svrg:
     def __init__(self, problem, w, rng, *, sampling, skip, batch, initial_constant, mixed):
-        self.problem, self.w = problem, w
+        self.problem, self.w, self.rng = problem, w, rng
         order = rng.permutation(-(-problem.n_sequences // batch)) if mixed and not w.any() else None
         self.steps = SvrgSteps(
             problem, w, rng, sampler=SAMPLERS[sampling], order=order, batch=batch, skip=skip, first=initial_constant
@@ -63,5 +63,5 @@ ALGORITHM = Algorithm(
     make=Svrg,
     memory=lambda facts, options: {"weights": vectors(facts, 3)},
     tol=2e-6,
-    passes=100,
+    passes=400,
 )
