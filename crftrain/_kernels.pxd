@@ -17,7 +17,7 @@ cdef extern from "_simd.h":
         const int64_t* ptr
         const int32_t* label
         int whole               # every dense block has all L labels
-        const uint64_t* present # else bit j of present[a]: dense attribute a has a weight for label j; NULL if L > 64
+        const uint64_t* present  # else bit j of present[a]: dense attribute a has a weight for label j; NULL if L > 64
 
     ctypedef struct Simd:
         const char* name
@@ -29,8 +29,10 @@ cdef extern from "_simd.h":
         void backward(int L, int LP, const double* x, const double* b, double inverse_z, const double* MT, const double* a_previous,
                       double* v, double* b_previous, double* q_previous) noexcept nogil
         void outer(int64_t T, int L, int LP, const double* a, const double* v, double* C) noexcept nogil
-        void viterbi(int L, int LP, const double* previous, const double* trans, const double* psi, double* next, int32_t* come_from) noexcept nogil
-        void settle(const Occurrences*, const Blocks* v, const Blocks* d, double* last, double S, int64_t first, int64_t T, int L, int LP) noexcept nogil
+        void viterbi(int L, int LP, const double* previous, const double* trans, const double* psi, double* next,
+                     int32_t* come_from) noexcept nogil
+        void settle(const Occurrences*, const Blocks* v, const Blocks* d, double* last, double S, int64_t first, int64_t T, int L,
+                    int LP) noexcept nogil
         double settle_rows(int64_t rows, int L, int LP, double* v, const double* d, double* last, double S, double beta, double scale,
                            double l2, double* w) noexcept nogil
         double dot(int64_t n, const double* x, const double* y) noexcept nogil

@@ -6,7 +6,9 @@ from libc.stdlib cimport calloc, free
 import numpy as np
 
 
-def observed_labels(const int64_t[::1] token_ptr, const int32_t[::1] attr, const int32_t[::1] label, Py_ssize_t n_attributes, Py_ssize_t n_labels):
+def observed_labels(
+    const int64_t[::1] token_ptr, const int32_t[::1] attr, const int32_t[::1] label, Py_ssize_t n_attributes, Py_ssize_t n_labels
+):
     """(ptr, label): attribute a was seen with label[ptr[a]:ptr[a+1]], in increasing order.
 
     One bit for each pair of attribute and label, set in a pass over the occurrences.

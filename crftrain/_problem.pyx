@@ -35,7 +35,6 @@ from ._kernels cimport (
 from .errors import TrainingError
 
 
-
 cdef class Problem:
     """Immutable but for its counter of passes."""
 

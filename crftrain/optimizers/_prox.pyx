@@ -73,7 +73,7 @@ cdef class ProxWeights(LazyWeights):
         w[0] = soft((1 - alpha * self.l2) * w[0] - alpha * (omega * delta + (d - delta) / self.n), alpha * self.l1)
 
     cdef void settle(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil:
-        cdef int64_t t, k, p, last_block = self.last.shape[0] - 1
+        cdef int64_t k, p, last_block = self.last.shape[0] - 1
         cdef int32_t a
         cdef double* w = self.v.pairs.w
         cdef const double* d = self.d.pairs.w

@@ -7,9 +7,7 @@ from libc.stdint cimport int64_t
 import numpy as np
 
 from .._kernels cimport Gradient
-from ._sampling cimport Sampler
 from ._sequential cimport Sequential
-from ._table cimport Table
 
 from ..errors import TrainingError
 

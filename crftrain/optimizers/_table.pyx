@@ -28,7 +28,6 @@ cdef class Store:
     cdef void swap(self, int64_t at, double* x, int64_t n) noexcept nogil:
         """Store x; x becomes the change."""
 
-
     cdef void minus(self, int64_t at, double* x, int64_t n) noexcept nogil:
         """x becomes the change that storing it would make."""
 
@@ -47,7 +46,6 @@ cdef class Doubles(Store):
             new = x[k]
             x[k] = new - self.numbers[at + k]
             self.numbers[at + k] = new
-
 
     cdef void minus(self, int64_t at, double* x, int64_t n) noexcept nogil:
         cdef int64_t k
@@ -69,7 +67,6 @@ cdef class Singles(Store):
             new = <float> x[k]
             x[k] = <double> new - <double> self.numbers[at + k]
             self.numbers[at + k] = new
-
 
     cdef void minus(self, int64_t at, double* x, int64_t n) noexcept nogil:
         cdef int64_t k

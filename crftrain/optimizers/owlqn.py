@@ -43,8 +43,7 @@ class OWLQN:
 
     def step(self):
         if self.f is None:
-            self.norm = float(np.abs(self.w).sum())
-            self.f = self.problem.value_and_gradient(self.w, self.g) + self.problem.l1 * self.norm
+            self.f = self.problem.value_and_gradient(self.w, self.g) + self.problem.l1 * float(np.abs(self.w).sum())
             self.problem.subgradient(self.w, self.g, self.pg)
             if self.w.any():  # a warm start may be the optimum: no search where there is nothing to find
                 return Step(self.f, max_norm(self.pg))
@@ -81,7 +80,7 @@ class OWLQN:
             a *= min(max(-slope / (2 * (f - self.f - slope)), 0.1), 0.5) if math.isfinite(f) else 0.1
         else:
             return False
-        self.f, self.norm = f, norm
+        self.f = f
         self.history.advance(w, g, p)
         self.problem.subgradient(w, g, pg)
         self.history.add(pg)
@@ -102,7 +101,7 @@ ALGORITHM = Algorithm(
     solves=frozenset({"l1", "l2", "no-l2"}),
     options=(
         Option("memory", 10, "pairs of steps and gradient changes that are kept", minimum=1),
-        Option("align", "late", "weights that must follow their own slope: all, those at zero, or first these then those", choices=("late", "all", "zero")),
+        Option("align", "late", "weights that must follow their own slope: all, those at zero, or all until it gets slow", choices=("late", "all", "zero")),
     ),
     make=OWLQN,
     memory=lambda facts, options: {"weights": 32 * facts.n_features, "pairs": 16 * facts.n_features * options["memory"]},
