@@ -18,7 +18,7 @@ whatever a scatter left in v becomes 0.
 Reference: Tsuruoka, Tsujii, Ananiadou 2009, sections 3.1 and 3.2; Carpenter 2008 for the lazy clipping.
 """
 
-from libc.math cimport NAN, fabs
+from libc.math cimport NAN, copysign, fabs
 from libc.stdint cimport int64_t
 
 import numpy as np
@@ -219,4 +219,4 @@ cdef class NaiveWeights(PenalisedWeights):
 cdef void pull_all(int64_t n, double c, double* v) noexcept nogil:
     cdef int64_t k
     for k in range(n):
-        v[k] -= (c if v[k] > 0 else 0.0) - (c if v[k] < 0 else 0.0)
+        v[k] -= copysign(c, v[k]) * (v[k] != 0)

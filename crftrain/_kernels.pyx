@@ -509,7 +509,8 @@ cdef class Gradient:
         cdef const int32_t[::1] transition = self.view.layout.transition
         cdef int64_t k, first = self.view.layout.transitions.start
         cdef int L = self.view.L, LP = self.view.LP
-        self.view.add_rows()
+        with nogil:
+            self.view.add_rows()
         for k in range(transition.shape[0]):
             self.view.vector[first + k] += self.edge[transition[k] // L * LP + transition[k] % L]
         return 0

@@ -29,6 +29,7 @@ from ._kernels cimport (
     lattice_new,
     loss,
     loss_and_residual,
+    simd,
     tokens_between_signals,
 )
 
@@ -43,9 +44,10 @@ cdef class Problem:
         self.l2, self.l1, self.threads, self.passes = l2, l1, threads, 0.0
         self.scorer = Scorer(layout)
         self.gradients = [Gradient(layout) for _ in range(threads)]
-        self.buffers, self.settled = [None] * threads, True
+        self.buffers, self.cancelled = [None] * threads, False
         targets = np.linspace(0, corpus.n_tokens, threads + 1)
         self.shards = np.searchsorted(corpus.seq, targets).astype(np.int64)
+        self.ranges = np.linspace(0, layout.n_features, threads + 1).astype(np.int64)
 
     @property
     def n_sequences(self):
@@ -73,32 +75,23 @@ cdef class Problem:
 
     def value(self, double[::1] w):
         """1/n sum of the losses + l2/2 |w|^2."""
-        cdef double half = l2_term(self.l2, w)
         self.scorer.use(w)
-        return self._run(None) + half
+        return self._run(self._shard) + 0.5 * self.l2 * square(w, 0, w.shape[0])
 
     def value_and_gradient(self, double[::1] w, double[::1] out):
         """The value; its gradient goes to out."""
-        cdef Gradient gradient
-        cdef double half
         if w.shape[0] != self.n_features or out.shape[0] != self.n_features:
             raise ValueError(f"{w.shape[0]} weights and room for {out.shape[0]}, expected {self.n_features}")
-        if not self.settled:    # the last computation broke off: its sums are half-made
-            self.buffers = [None] * self.threads
-        self.settled = False
-        half = start_gradient(self.l2, w, out)
         self.scorer.use(w)
-        for k in range(self.threads):
-            gradient = self.gradients[k]
-            if k:
-                self.buffers[k] = np.zeros(self.n_features) if self.buffers[k] is None else self.buffers[k]
-            gradient.use(self.buffers[k] if k else out)
-        total = self._run(self.gradients)
-        for gradient in self.gradients:
-            gradient.collect()
-        self._add_buffers(out)
-        self.settled = True
-        return total + half
+        for k in range(1, self.threads):
+            self.buffers[k] = np.empty(self.n_features) if self.buffers[k] is None else self.buffers[k]
+        self.buffers[0] = out
+        try:
+            total = self._run(self._shard_with_gradient)
+            self._add_buffers()
+        finally:
+            self.buffers[0] = None
+        return total
 
     def objective(self, double[::1] w):
         """The value and the l1 term: what is printed, logged and minimised."""
@@ -152,33 +145,47 @@ cdef class Problem:
         self.passes = passes
         return objective
 
-    def _run(self, gradients):
-        """1/n sum of the losses, in threads; gradients None: the value alone."""
-        sums = [0.0] * self.threads
-        failures = []
-        if self.threads == 1:
-            sums[0] = self._run_shard(0, self.n_sequences, gradients[0] if gradients is not None else None)
-        else:
-            def work(k):
-                try:
-                    sums[k] = self._run_shard(self.shards[k], self.shards[k + 1], gradients[k] if gradients is not None else None)
-                except BaseException as failure:
-                    failures.append(failure)
+    def _run(self, shard):
+        """1/n sum of shard(k), one for each thread."""
+        sums, failures = [0.0] * self.threads, []
 
-            self.cancelled = False
+        def work(k):
             try:
-                in_threads(work, self.threads, cancel=self._cancel)
-            except BaseException as interruption:       # of this thread; the others have ended
-                failures.insert(0, interruption)
+                sums[k] = shard(k)
+            except BaseException as failure:
+                failures.append(failure)
+
+        self.cancelled = False
+        try:
+            in_threads(work, self.threads, cancel=self._cancel)
+        except BaseException as interruption:       # of this thread; the others have ended
+            failures.insert(0, interruption)
         if failures:
             raise failures[0]
         self.passes += 1
         return sum(sums) / self.n_sequences
 
+    def _shard(self, k):
+        return self._sum(self.shards[k], self.shards[k + 1], None)
+
+    def _shard_with_gradient(self, k):
+        """Shard k into a vector of its own, which begins with a share of the l2 term."""
+        cdef Gradient gradient = self.gradients[k]
+        cdef double[::1] vector = self.buffers[k]
+        cdef const double[::1] w = self.scorer.view.vector
+        cdef int64_t first = self.ranges[k], last = self.ranges[k + 1]
+        cdef double norm, share = self.l2 / self.threads
+        with nogil:
+            norm = start_gradient(share, w, vector, first, last)
+        gradient.use(vector)
+        total = self._sum(self.shards[k], self.shards[k + 1], gradient)
+        gradient.collect()
+        return total + 0.5 * self.l2 * self.n_sequences * norm
+
     def _cancel(self):
         self.cancelled = True
 
-    def _run_shard(self, int64_t first, int64_t last, Gradient gradient):
+    def _sum(self, int64_t first, int64_t last, Gradient gradient):
         """The sum of the losses of sequences first .. last - 1; their scaled residuals go to the gradient."""
         cdef Lattice* X = lattice_new(self.layout.n_labels)
         cdef const Tokens* s = &self.sequences.s
@@ -210,15 +217,14 @@ cdef class Problem:
             lattice_free(X)
         return total
 
-    def _add_buffers(self, double[::1] out):
-        """out += the other threads' vectors, in their order; each thread adds a range."""
+    def _add_buffers(self):
+        """The first vector += the other threads', in their order; each thread adds a range."""
         if self.threads == 1:
             return
-        edges = np.linspace(0, self.n_features, self.threads + 1).astype(np.int64)
 
         def work(k):
             for buffer in self.buffers[1:]:
-                add_and_clear(out, buffer, edges[k], edges[k + 1])
+                add_range(self.buffers[0], buffer, self.ranges[k], self.ranges[k + 1])
 
         in_threads(work, self.threads)
 
@@ -228,6 +234,9 @@ def in_threads(work, count, *, cancel=lambda: None):
 
     Thread.join is no help there: after an exception it takes a thread that runs for one that has ended.
     """
+    if count == 1:
+        work(0)
+        return
     ended, interruption = [threading.Event() for _ in range(count)], None
 
     def run(k):
@@ -267,40 +276,33 @@ cdef void scale_residual(Lattice* X, int64_t T, bint pairs, double scale) noexce
             X.P[k] *= scale
 
 
-cdef double l2_term(double l2, const double[::1] w) noexcept nogil:
-    cdef double s = 0
-    cdef int64_t p
-    for p in range(w.shape[0]):
+cdef double square(const double[::1] w, int64_t first, int64_t last) noexcept nogil:
+    """The sum of w_p^2 over first .. last - 1."""
+    cdef int64_t p, whole = (last - first) // 8 * 8
+    cdef double s = simd.dot(whole, &w[first], &w[first]) if whole else 0
+    for p in range(first + whole, last):
         s += w[p] * w[p]
-    return 0.5 * l2 * s
+    return s
 
 
-cdef double start_gradient(double l2, const double[::1] w, double[::1] out) noexcept nogil:
-    """out = l2 w; returns l2/2 |w|^2."""
-    cdef double s0 = 0, s1 = 0
+cdef double start_gradient(double l2, const double[::1] w, double[::1] out, int64_t first, int64_t last) noexcept nogil:
+    """out = l2 w; returns the sum of w_p^2 over first .. last - 1."""
     cdef int64_t p, n = w.shape[0]
     if l2 == 0:
         if n:
             memset(&out[0], 0, n * sizeof(double))
         return 0
-    for p in range(0, n - 1, 2):
-        s0 += w[p] * w[p]
-        s1 += w[p + 1] * w[p + 1]
+    for p in range(n):
         out[p] = l2 * w[p]
-        out[p + 1] = l2 * w[p + 1]
-    if n % 2:
-        s0 += w[n - 1] * w[n - 1]
-        out[n - 1] = l2 * w[n - 1]
-    return 0.5 * l2 * (s0 + s1)
+    return square(w, first, last)
 
 
-def add_and_clear(double[::1] out, double[::1] buffer, int64_t first, int64_t last):
-    """out += buffer; buffer = 0, over first .. last - 1."""
+def add_range(double[::1] out, const double[::1] buffer, int64_t first, int64_t last):
+    """out += buffer, over first .. last - 1."""
     cdef int64_t p
     with nogil:
         for p in range(first, last):
             out[p] += buffer[p]
-            buffer[p] = 0
 
 
 def max_norm(const double[::1] g):

@@ -180,7 +180,9 @@ def test_every_step_stays_in_its_orthant(align):
     assert crossed > 50
 
 
-ROWS = st.lists(st.tuples(*[st.sampled_from([0.0, -0.0, 1.0, -1.0, 1e-300, -3.5, 1e9]) | st.floats(-1e3, 1e3)] * 3), min_size=1, max_size=30)
+ROWS = st.lists(
+    st.tuples(*[st.sampled_from([0.0, -0.0, 1.0, -1.0, 1e-300, -3.5, 1e9]) | st.floats(-1e3, 1e3)] * 3), min_size=1, max_size=30
+)
 
 
 @given(ROWS, st.floats(1e-6, 1e6), st.booleans())

@@ -101,11 +101,16 @@ ALGORITHM = Algorithm(
     solves=frozenset({"l1", "l2", "no-l2"}),
     options=(
         Option("memory", 10, "pairs of steps and gradient changes that are kept", minimum=1),
-        Option("align", "late", "weights that must follow their own slope: all, those at zero, or all until it gets slow", choices=("late", "all", "zero")),
+        Option(
+            "align",
+            "late",
+            "weights that must follow their own slope: all, those at zero, or all until it gets slow",
+            choices=("late", "all", "zero"),
+        ),
     ),
     make=OWLQN,
     memory=lambda facts, options: {"weights": 32 * facts.n_features, "pairs": 16 * facts.n_features * options["memory"]},
     step_name="iteration",
-    tol=1e-4,
+    tol=5e-7,
     passes=1000,
 )

@@ -92,7 +92,9 @@ ALGORITHM = Algorithm(
     ),
     solves=frozenset({"l1", "l2", "no-l2"}),
     options=(
-        Option("penalty", "cumulative", "how weights are pulled to zero; naive touches every weight at every step", choices=tuple(PENALTIES)),
+        Option(
+            "penalty", "cumulative", "how weights are pulled to zero; naive touches every weight at every step", choices=tuple(PENALTIES)
+        ),
         schedule_option("exponential", "inverse"),
         ETA,
         ALPHA,
