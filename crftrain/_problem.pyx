@@ -169,14 +169,15 @@ cdef class Problem:
         return self._sum(self.shards[k], self.shards[k + 1], None)
 
     def _shard_with_gradient(self, k):
-        """Shard k into a vector of its own, which begins with a share of the l2 term."""
+        """Shard k into a vector of its own; if that is the only one, it begins with the l2 term."""
         cdef Gradient gradient = self.gradients[k]
         cdef double[::1] vector = self.buffers[k]
         cdef const double[::1] w = self.scorer.view.vector
         cdef int64_t first = self.ranges[k], last = self.ranges[k + 1]
-        cdef double norm, share = self.l2 / self.threads
+        cdef double norm, begin = self.l2 if self.threads == 1 else 0
         with nogil:
-            norm = start_gradient(share, w, vector, first, last)
+            start_gradient(begin, w, vector)
+            norm = square(w, first, last) if self.l2 != 0 else 0
         gradient.use(vector)
         total = self._sum(self.shards[k], self.shards[k + 1], gradient)
         gradient.collect()
@@ -218,13 +219,14 @@ cdef class Problem:
         return total
 
     def _add_buffers(self):
-        """The first vector += the other threads', in their order; each thread adds a range."""
+        """The first vector += the other threads', in their order, and the l2 term; each thread adds a range."""
         if self.threads == 1:
             return
 
         def work(k):
             for buffer in self.buffers[1:]:
-                add_range(self.buffers[0], buffer, self.ranges[k], self.ranges[k + 1])
+                add_range(self.buffers[0], buffer, self.ranges[k], self.ranges[k + 1], 1.0)
+            add_range(self.buffers[0], self.scorer.view.vector, self.ranges[k], self.ranges[k + 1], self.l2)
 
         in_threads(work, self.threads)
 
@@ -285,24 +287,24 @@ cdef double square(const double[::1] w, int64_t first, int64_t last) noexcept no
     return s
 
 
-cdef double start_gradient(double l2, const double[::1] w, double[::1] out, int64_t first, int64_t last) noexcept nogil:
-    """out = l2 w; returns the sum of w_p^2 over first .. last - 1."""
+cdef void start_gradient(double l2, const double[::1] w, double[::1] out) noexcept nogil:
+    """out = l2 w."""
     cdef int64_t p, n = w.shape[0]
-    if l2 == 0:
-        if n:
-            memset(&out[0], 0, n * sizeof(double))
-        return 0
-    for p in range(n):
-        out[p] = l2 * w[p]
-    return square(w, first, last)
+    if l2 == 0 and n:
+        memset(&out[0], 0, n * sizeof(double))
+    else:
+        for p in range(n):
+            out[p] = l2 * w[p]
 
 
-def add_range(double[::1] out, const double[::1] buffer, int64_t first, int64_t last):
-    """out += buffer, over first .. last - 1."""
-    cdef int64_t p
+def add_range(double[::1] out, const double[::1] vector, int64_t first, int64_t last, double c):
+    """out += c vector, over first .. last - 1."""
+    cdef int64_t whole = (last - first) // 8 * 8, p
     with nogil:
-        for p in range(first, last):
-            out[p] += buffer[p]
+        if whole:
+            simd.axpy(whole, c, &vector[first], &out[first])
+        for p in range(first + whole, last):
+            out[p] += c * vector[p]
 
 
 def max_norm(const double[::1] g):

@@ -387,5 +387,5 @@ def test_a_failed_computation_is_no_pass():
 
 def test_add_range():
     out, buffer = np.arange(6.0), np.full(6, 10.0)
-    _problem.add_range(out, buffer, 2, 5)
+    _problem.add_range(out, buffer, 2, 5, 1.0)
     assert out.tolist() == [0, 1, 12, 13, 14, 5]
