@@ -59,6 +59,9 @@ cdef class PenalisedWeights(LazyWeights):
             for p in range(self.v.nodes.ptr[a], self.v.nodes.ptr[a + 1]):
                 self.d.rows[a * self.W.LP + self.v.nodes.label[p]] = 0
 
+    cdef void settle(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil:
+        """What has to be paid before the blocks of T tokens are read: here nothing."""
+
     cdef void update(self, const Tokens* s, int64_t first, int64_t T, Lattice* X, double step, double c) noexcept nogil:
         """v <- v - step F' (q, edge, P) of T tokens, and a penalty c for all. X is not the same afterwards."""
 

@@ -143,16 +143,15 @@ def costs(runs, converged, stated):
 
 
 def against_crfsuite(runs, log, stated):
-    """Seconds to 1e-3 of the optimum."""
+    """Seconds to 1e-3 above where the converged run ended, which is within 1e-4 of the optimum."""
     peer = next(peer for peer in peers.PEERS if peer.l1 and peer.package == "python-crfsuite")
-    found = runs.bench.optimum(runs.setting)
-    if not peer.is_installed or found is None:
+    if not peer.is_installed:
         return
-    target = found.f * (1 + 1e-3)
+    target = log.end["objective"] * (1 + 1e-3)
     ours = next((seconds for seconds, f in log.curve if f <= target), None)
     limit = 5 if runs.bench.quick else 200
     runs.bench.say(f"{runs.task.name}: {peer.name}, {limit} s")
-    run = peers.train(peer, runs.setting, found.n, runs.folder, seconds=limit, timeout=900)
+    run = peers.train(peer, runs.setting, log.start["n_sequences"], runs.folder, seconds=limit, timeout=900)
     other = run.seconds_to(target) or run.curve[-1][0]
     note = "" if run.seconds_to(target) else "CRFsuite stopped before"
     bar = at_least(2) if stated else None

@@ -19,6 +19,7 @@ cdef class SgdL1Steps(Sequential):
     def __init__(self, problem, w, *, weights):
         Sequential.__init__(self, problem, w)
         self.lazy = self.weights = weights
+        self.local = None       # there is no line search
         self.l1, self.l2 = problem.l1, problem.l2
 
     def descend(self, order, rates):

@@ -110,7 +110,15 @@ ALGORITHM = Algorithm(
     ),
     make=OWLQN,
     memory=lambda facts, options: {"weights": 32 * facts.n_features, "pairs": 16 * facts.n_features * options["memory"]},
+    lighter="--memory 5, --min-freq 2, --features observed, or -a sgd-l1",
     step_name="iteration",
     tol=5e-7,
     passes=1000,
+    details=(
+        "As published, every weight has to move against its own slope (--align all). Where it is not zero it need not, which takes\n"
+        "a third fewer iterations to the same objective, but weights become zero later (--align zero). The default does the first\n"
+        "until ten iterations together lower the objective by less than a thousandth of it, which is where the paper on cumulative\n"
+        "penalties stopped, and then the second. A few rare attributes keep the largest slope long after the objective is done:\n"
+        "--tol 1e-5 ends within half a percent of the optimum."
+    ),
 )

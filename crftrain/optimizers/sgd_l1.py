@@ -32,6 +32,11 @@ from .base import Algorithm, Option, Step
 PENALTIES = {"cumulative": CumulativeWeights, "clipping": ClippedWeights, "naive": NaiveWeights}
 
 
+def padding(n_labels):
+    """The length of a row of labels, as a multiple of their number."""
+    return -(-n_labels // 8) * 8 / n_labels
+
+
 class SgdL1:
     def __init__(self, problem, w, rng, *, penalty, schedule, eta, alpha):
         self.problem, self.w, self.rng = problem, w, rng
@@ -100,6 +105,11 @@ ALGORITHM = Algorithm(
         ALPHA,
     ),
     make=SgdL1,
-    memory=lambda facts, options: {"weights": int(8 * facts.n_features * (2 + 2 * (1 + -(-facts.n_labels // 8) * 8 / facts.n_labels)))},
+    memory=lambda facts, options: {"weights, and what they have paid": int(8 * facts.n_features * (3 + 2 * padding(facts.n_labels)))},
     passes=30,
+    details=(
+        "For a compact model in a fixed number of passes. With the exponential schedule the step size falls to less than a\n"
+        "hundredth in 30 passes, which is what --eta auto reckons with; more passes want a larger --alpha, 0.95 for 100. It ends\n"
+        "2 to 7 % above the optimum: for less, or for a certificate, there is owlqn."
+    ),
 )

@@ -6,7 +6,7 @@
     3. back to 1.
 
 A step is 2 and 1, so that its gap is exact. --mixed begins with SAG's first pass, each sequence once in random order with
-d the sum of the gradients so far, which needs no table and gets further than a full pass at zero.
+d the sum of the gradients so far, which needs no table.
 
 References: Johnson and Zhang 2013; Schmidt et al. 2015, section 7.
 """
