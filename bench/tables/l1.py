@@ -149,7 +149,7 @@ def against_crfsuite(runs, log, stated):
         return
     target = log.end["objective"] * (1 + 1e-3)
     ours = next((seconds for seconds, f in log.curve if f <= target), None)
-    limit = 5 if runs.bench.quick else 200
+    limit = 5 if runs.bench.quick else 350
     runs.bench.say(f"{runs.task.name}: {peer.name}, {limit} s")
     run = peers.train(peer, runs.setting, log.start["n_sequences"], runs.folder, seconds=limit, timeout=900)
     other = run.seconds_to(target) or run.curve[-1][0]
