@@ -17,7 +17,7 @@ from ..tasks import CORPORA, Setting, Task, replacing
 
 TITLE = "l1: compact models"
 STATED_FOR = "conll2000 items"
-STRENGTH = {"conll2000 items": "0.7/n", "jnlpba": "0.7/n"}
+STRENGTH = {"conll2000 items": "0.7/n", "jnlpba": "2/n"}
 PASSES = 30
 REACHED = 1.583  # where the paper's OWL-QN stopped
 DECAY = ("--schedule", "exponential", "--alpha", 0.85)
