@@ -9,6 +9,7 @@ import sys
 from itertools import chain
 
 import click
+from click.core import ParameterSource
 
 from . import __version__, optimizers
 from .errors import CrftrainError, DataError
@@ -16,6 +17,7 @@ from .strength import Strength
 from .train import StopSignal
 
 DEFAULT_ALGORITHM = "sag"
+DEFAULT_FOR_L1 = "owlqn"  # the first to reach any objective that is near the optimum
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
@@ -110,7 +112,7 @@ class LearnCommand(click.Command):
     """`learn` has the options of the algorithm that -a names, and no others."""
 
     def parse_args(self, ctx, args):
-        ctx.meta["algorithm"] = _algorithm(_value_of(args, ("-a", "--algorithm")), ctx)
+        ctx.meta["algorithm"] = _algorithm(_value_of(args, ("-a", "--algorithm")) or _default_algorithm(args), ctx)
         return super().parse_args(ctx, self._long_flags(ctx, args))
 
     def get_params(self, ctx):
@@ -157,9 +159,16 @@ class LearnCommand(click.Command):
             raise click.UsageError(f"-p {name}: {error}", ctx) from None
 
 
+def _default_algorithm(args):
+    """The algorithm where -a names none: --l1 above 0 needs one that can."""
+    given = [re.match("(?:--|-[qh]*p *)?l1=(.*)", arg) for arg in args]
+    texts = [match[1] for match in given if match] + [args[i + 1] for i, arg in enumerate(args[:-1]) if arg == "--l1"]
+    return DEFAULT_FOR_L1 if any(re.search("[1-9]", text.split("/")[0]) for text in ",".join(texts).split(",")) else DEFAULT_ALGORITHM
+
+
 def _value_of(args, flags):
-    """What the last of an option's occurrences says, before click parses anything."""
-    value = DEFAULT_ALGORITHM
+    """What the last of an option's occurrences says, before click parses anything; None if there is none."""
+    value = None
     for i, arg in enumerate(args):
         if arg == "--":
             break
@@ -193,8 +202,7 @@ def _column_option(name, default, help):
     "--algorithm",
     metavar="NAME",
     default=DEFAULT_ALGORITHM,
-    show_default=True,
-    help="Training algorithm; `crftrain algorithms` lists them.",
+    help=f"Training algorithm; `crftrain algorithms` lists them.  [default: {DEFAULT_ALGORITHM}; {DEFAULT_FOR_L1} with --l1]",
 )
 @click.option("-m", "--model", default="model.bin", show_default=True, help="Where the model is written.")
 @click.option(
@@ -208,6 +216,13 @@ def _column_option(name, default, help):
 )
 @click.option("--l1", "l1s", type=STRENGTHS, help="Absolute penalty: X or X/n; a list is a path.  [default: 0]")
 @click.option("--dev", metavar="FILE", help="Held-out data: scored after each step, the best step is kept.")
+@click.option(
+    "--select",
+    type=click.Choice(["score", "likelihood"]),
+    default="score",
+    show_default=True,
+    help="What --dev decides by: F1 or accuracy, or the likelihood.",
+)
 @click.option("--patience", type=click.IntRange(min=1), metavar="N", help="Stop after N steps without a better score on --dev.")
 @click.option("--passes", type=click.IntRange(min=1), metavar="N", help="Largest number of steps: passes, or iterations of a batch method.")
 @click.option("--max-passes", type=NUMBER, metavar="X", help="Largest number of effective passes over the data.")
@@ -262,8 +277,9 @@ def learn(ctx, train, algorithm, lambdas, l1s, quiet, **settings):
     algorithm = ctx.meta["algorithm"]
     options = {option.name: settings.pop(option.name) for option in algorithm.options}
     lambdas, l1s = _strengths(ctx, algorithm, lambdas, l1s)
-    if settings["patience"] and not settings["dev"]:
-        raise click.UsageError("--patience needs --dev", ctx)
+    for needs_dev in ("patience", "select"):
+        if ctx.get_parameter_source(needs_dev) is ParameterSource.COMMANDLINE and not settings["dev"]:
+            raise click.UsageError(f"--{needs_dev} needs --dev", ctx)
     if settings["folds"] and len(lambdas) * len(l1s) > 1:
         raise click.UsageError("--folds takes one strength, not a list", ctx)
     if settings["template"] and settings["format"] == "items":
@@ -271,6 +287,8 @@ def learn(ctx, train, algorithm, lambdas, l1s, quiet, **settings):
     if settings["resume"] and (len(lambdas) * len(l1s) > 1 or settings["folds"] or settings["init"]):
         raise click.UsageError("--resume goes on with one training: no lists of strengths, no --folds, no --init", ctx)
     say = (lambda text: None) if quiet else (lambda text: click.echo(text, err=True))
+    if algorithm.name == DEFAULT_FOR_L1 and ctx.get_parameter_source("algorithm") is not ParameterSource.COMMANDLINE:
+        say(f"algorithm: {algorithm.name}, chosen for --l1 (-a chooses another)")
     with StopSignal(say) as stop:
         try:
             outcome = run(

@@ -52,6 +52,25 @@ class Corpus:
     def n_tokens(self):
         return len(self.label)
 
+    def take(self, sequences):
+        """The corpus of some of the sequences, in the order given."""
+        tokens, seq = _ranges(self.seq, sequences)
+        pairs = None if self.pairs is None else _take_tokens(self.pairs, tokens)
+        return Corpus(seq, self.label[tokens], _take_tokens(self.nodes, tokens), pairs, self.n_labels)
+
+
+def _take_tokens(observations, tokens):
+    occurrences, ptr = _ranges(observations.ptr, tokens)
+    value = None if observations.value is None else observations.value[occurrences]
+    return Observations(ptr, observations.attr[occurrences], value)
+
+
+def _ranges(ptr, chosen):
+    """(all of ptr[i] .. ptr[i+1]-1 for the chosen i, the new ptr)."""
+    size = ptr[chosen + 1] - ptr[chosen]
+    new = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    return np.repeat(ptr[chosen] - new[:-1], size) + np.arange(new[-1]), new
+
 
 @dataclass
 class Vocabulary:

@@ -4,30 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from .encode import Corpus, Observations
 from .errors import CrftrainError
 from .layout import arrange
 from .tag import score_corpus
-
-
-def take(corpus, sequences):
-    """The corpus of some of the sequences, in the order given."""
-    tokens, seq = _ranges(corpus.seq, sequences)
-    pairs = None if corpus.pairs is None else _take_tokens(corpus.pairs, tokens)
-    return Corpus(seq, corpus.label[tokens], _take_tokens(corpus.nodes, tokens), pairs, corpus.n_labels)
-
-
-def _take_tokens(observations, tokens):
-    occurrences, ptr = _ranges(observations.ptr, tokens)
-    value = None if observations.value is None else observations.value[occurrences]
-    return Observations(ptr, observations.attr[occurrences], value)
-
-
-def _ranges(ptr, chosen):
-    """(all of ptr[i] .. ptr[i+1]-1 for the chosen i, the new ptr)."""
-    size = ptr[chosen + 1] - ptr[chosen]
-    new = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
-    return np.repeat(ptr[chosen] - new[:-1], size) + np.arange(new[-1]), new
 
 
 def cross_validate(settings, training, fit_point, *, stop=None):
@@ -40,7 +19,7 @@ def cross_validate(settings, training, fit_point, *, stop=None):
         raise CrftrainError("--folds", f"{folds} folds of {corpus.n_sequences} sequences", "no more folds than sequences")
     fold, evaluation = np.arange(corpus.n_sequences) % folds, None
     for k in range(folds):
-        rest, left_out = take(corpus, np.flatnonzero(fold != k)), take(corpus, np.flatnonzero(fold == k))
+        rest, left_out = corpus.take(np.flatnonzero(fold != k)), corpus.take(np.flatnonzero(fold == k))
         layout = arrange(rest, training.vocabulary, features=settings.features, transitions=settings.transitions, dense=training.dense)
         outcome, _ = fit_point(settings, replace(training, corpus=rest, layout=layout), stop=stop)
         if stop is not None and stop.number is not None:

@@ -42,6 +42,7 @@ class Settings:
     lambdas: tuple = ()
     l1s: tuple = ()
     dev: str | None = None
+    select: str = "score"
     patience: int | None = None
     passes: int | None = None
     max_passes: float | None = None
@@ -222,7 +223,7 @@ def points(settings):
 def monitors(settings, training, heldout, *, stop=None):
     """The monitors that every fit has, held-out scores first."""
     algorithm = settings.algorithm
-    watching = [HeldOut(heldout.scorer(training.layout), patience=settings.patience)] if heldout else []
+    watching = [HeldOut(heldout.scorer(training.layout, select=settings.select), patience=settings.patience)] if heldout else []
     limits = Limits(
         steps=algorithm.passes if settings.passes is None else settings.passes,
         max_passes=settings.max_passes,
@@ -395,7 +396,7 @@ def _ending(outcome, algorithm):
         f"objective {outcome.objective:.8g}, gap {outcome.gap:.3g}, {outcome.active:,} active features"
     ]
     if outcome.dev:
-        scores = ", ".join(f"{name} {value:.2f}" for name, value in outcome.dev.items())
+        scores = ", ".join(f"{name} {value:.4f}" if name == "likelihood" else f"{name} {value:.2f}" for name, value in outcome.dev.items())
         lines.append(f"kept {algorithm.step_name} {outcome.best_iteration}: held-out {scores}")
     if not outcome.converged and not outcome.dev and not math.isnan(outcome.gap):
         lines.append("not converged: the optimum is not reached, which the model file says too")

@@ -4,6 +4,7 @@ Tagging streams: a sentence is encoded, decoded and written before the next one 
 the sentences wait in a bounded queue, and their results leave it in the order in which they came.
 """
 
+import math
 import queue
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._kernels import Decoder, Sequences
+from ._problem import Problem
 from .encode import Encoder
 from .errors import DataError, ModelError, TemplateError
 from .evaluate import Evaluation
@@ -137,12 +139,19 @@ class HeldOutData:
         self.corpus, self.labels = encoder.encode(read), vocabulary.labels
         self.gold = [label for sentence in read for label in encoder.gold_labels(sentence)]
 
-    def scorer(self, layout):
-        """w -> (score, {"f1": ..., "accuracy": ...}); f1, and the score, where the labels are chunk labels."""
+    def scorer(self, layout, *, select="score"):
+        """w -> (what decides, {"f1": ..., "accuracy": ..., "likelihood": ...}); f1 only where the labels are chunk labels.
+
+        `score` decides by f1, or accuracy; `likelihood` by the mean log p(y|x) of the sequences whose labels are all known.
+        """
+        unknown = np.add.reduceat(self.corpus.label < 0, self.corpus.seq[:-1])
+        known = Problem(self.corpus.take(np.flatnonzero(unknown == 0)), layout)
 
         def evaluate(w):
             evaluation = score_corpus(layout, w, self.corpus, self.labels, gold=self.gold)
             chunk = {"f1": evaluation.chunk.f1} if evaluation.chunked else {}
-            return evaluation.score, {**chunk, "accuracy": evaluation.accuracy}
+            likelihood = -known.value(w) if known.n_sequences else math.nan
+            numbers = {**chunk, "accuracy": evaluation.accuracy, "likelihood": likelihood}
+            return (likelihood if select == "likelihood" else evaluation.score), numbers
 
         return evaluate

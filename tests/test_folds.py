@@ -8,7 +8,7 @@ from problems import BOTH, instance
 
 from crftrain.errors import CrftrainError
 from crftrain.evaluate import Evaluation
-from crftrain.folds import cross_validate, take
+from crftrain.folds import cross_validate
 from crftrain.layout import arrange
 from crftrain.learn import Training, fit_point, learn, prepare
 from crftrain.model import load
@@ -30,7 +30,7 @@ def tokens(corpus, i):
 @pytest.mark.parametrize("shape", [{}, {"values": True}, {"template": BOTH, "pair_attributes": 3}], ids=["plain", "values", "pairs"])
 def test_some_of_the_sequences(shape, chosen):
     corpus = instance(1, sequences=9, **shape).corpus
-    taken = take(corpus, np.array(chosen, np.int64))
+    taken = corpus.take(np.array(chosen, np.int64))
     assert taken.n_sequences == len(chosen)
     assert [tokens(taken, k) for k in range(len(chosen))] == [tokens(corpus, i) for i in chosen]
     assert (taken.seq.dtype, taken.nodes.ptr.dtype, taken.nodes.attr.dtype, taken.label.dtype) == (np.int64, np.int64, np.int32, np.int32)
@@ -39,7 +39,7 @@ def test_some_of_the_sequences(shape, chosen):
 
 def test_all_of_the_sequences_are_the_corpus():
     corpus = instance(2, sequences=9, values=True).corpus
-    taken = take(corpus, np.arange(9))
+    taken = corpus.take(np.arange(9))
     assert (taken.seq == corpus.seq).all()
     assert (taken.label == corpus.label).all()
     for name in ("ptr", "attr", "value"):
@@ -70,11 +70,11 @@ def test_the_pooled_score_is_that_of_all_predictions_together(validated, folds):
     corpus, labels = training.corpus, training.vocabulary.labels
     evaluation = Evaluation(labels=labels)
     for k in range(folds):
-        rest = take(corpus, np.array([i for i in range(corpus.n_sequences) if i % folds != k]))
+        rest = corpus.take(np.array([i for i in range(corpus.n_sequences) if i % folds != k]))
         layout = arrange(rest, training.vocabulary, dense=training.dense)
         w = fit_point(asked, replace(training, corpus=rest, layout=layout))[0].w
         for i in range(k, corpus.n_sequences, folds):
-            one = instance_of(take(corpus, np.array([i])), training, layout)
+            one = instance_of(corpus.take(np.array([i])), training, layout)
             evaluation.add([labels[y] for y in one.corpus.label], [labels[y] for y in one.decode(w)[0]])
     assert evaluation.n_sequences == 40
     assert evaluation.n_tokens == corpus.n_tokens

@@ -94,7 +94,7 @@ def test_held_out_scores_are_logged_step_by_step(settings, tmp_path, dev_file):
     outcome = learn(settings(log=str(tmp_path / "log"), dev=str(dev_file), passes=6))
     _, *steps, end = events(tmp_path / "log")
     assert [set(step) for step in steps] == [STEP | {"dev"}] * 6
-    assert [set(step["dev"]) for step in steps] == [{"f1", "accuracy"}] * 6
+    assert [set(step["dev"]) for step in steps] == [{"f1", "accuracy", "likelihood"}] * 6
     assert set(end) - {"dev"} == END | {"best_iteration"}
     f1 = [step["dev"]["f1"] for step in steps]
     assert end["best_iteration"] == outcome.best_iteration == 1 + f1.index(max(f1))
@@ -222,7 +222,7 @@ def test_patience_ends_training(settings, dev_file):
 def test_labels_that_are_no_chunks_are_scored_by_accuracy(settings, tmp_path):
     (tmp_path / "pos.txt").write_text(problems.text(labels=("N", "V", "A")), encoding="utf-8")
     outcome = learn(settings(paths=(str(tmp_path / "pos.txt"),), dev=str(tmp_path / "pos.txt"), passes=3))
-    assert set(outcome.dev) == {"accuracy"}
+    assert set(outcome.dev) == {"accuracy", "likelihood"}
 
 
 def test_a_held_out_label_that_training_never_saw_is_an_error_of_the_tagger(settings, tmp_path):

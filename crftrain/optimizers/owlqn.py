@@ -123,7 +123,7 @@ ALGORITHM = Algorithm(
         "As published, every weight has to move against its own slope (--align all). Where it is not zero it need not, which takes\n"
         "a third fewer iterations to the same objective, but weights become zero later (--align zero). The default does the first\n"
         "until of ten iterations half needed a shorter step, or together they lowered the objective by less than a thousandth of it\n"
-        "(where the paper on cumulative penalties stopped), and then the second. A few rare attributes keep the largest slope long after the objective is done:\n"
-        "--tol 1e-5 ends within half a percent of the optimum."
+        "(where the paper on cumulative penalties stopped), and then the second. A few rare attributes keep the largest slope long after\n"
+        "the objective is done: --tol 1e-5 ends within half a percent of the optimum."
     ),
 )
