@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import os
-import re
 import signal
 import sys
 from itertools import chain
@@ -13,11 +12,9 @@ from click.core import ParameterSource
 
 from . import __version__, optimizers
 from .errors import CrftrainError, DataError
-from .strength import Strength
+from .flags import DEFAULT_ALGORITHM, DEFAULT_FOR_L1, NUMBER, STRENGTHS, AlgorithmCommand, ProgressLine, algorithm_named, strengths
 from .train import StopSignal
 
-DEFAULT_ALGORITHM = "sag"
-DEFAULT_FOR_L1 = "owlqn"  # the first to reach any objective that is near the optimum
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
@@ -85,118 +82,11 @@ def commands():
 # ---- learn -----------------------------------------------------------------------------------------------------------
 
 
-class _Parsed(click.ParamType):
-    """A click type out of a function text -> value that raises ValueError."""
-
-    def __init__(self, name, parse):
-        self.name, self.parse = name, parse
-
-    def convert(self, value, param, ctx):
-        try:
-            return self.parse(value) if isinstance(value, str) else value
-        except ValueError as error:
-            return self.fail(str(error), param, ctx)
-
-
-def _click_option(option):
-    """A flag out of an algorithm's declaration of an option."""
-    flags, shown = [option.flag], {"type": _Parsed(option.kind.__name__, option.parse), "metavar": None}
-    if option.choices:
-        shown["metavar"] = "[" + "|".join(option.choices) + "]"
-    if option.kind is bool:
-        flags, shown = [f"{option.flag}/--no-{option.flag[2:]}"], {}
-    return click.Option([*flags, option.name], default=option.default, help=option.help, show_default=True, **shown)
-
-
-class LearnCommand(click.Command):
-    """`learn` has the options of the algorithm that -a names, and no others."""
-
-    def parse_args(self, ctx, args):
-        ctx.meta["algorithm"] = _algorithm(_value_of(args, ("-a", "--algorithm")) or _default_algorithm(args), ctx)
-        return super().parse_args(ctx, self._long_flags(ctx, args))
-
-    def get_params(self, ctx):
-        algorithm = ctx.meta.get("algorithm") or _algorithm(DEFAULT_ALGORITHM, ctx)
-        return [*self.params, *map(_click_option, algorithm.options), self.get_help_option(ctx)]
-
-    def format_options(self, ctx, formatter):
-        """The common options, then the algorithm's under its own heading."""
-        own = {option.name for option in ctx.meta["algorithm"].options}
-        groups = {"Options": [], f"Options of {ctx.meta['algorithm'].name}": []}
-        for param in self.get_params(ctx):
-            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)) is not None:
-                groups["Options" if param.name not in own else f"Options of {ctx.meta['algorithm'].name}"].append(record)
-        for title, records in groups.items():
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
-
-    def _long_flags(self, ctx, args):
-        """-p NAME=VALUE, as CRFsuite has it, becomes --name=VALUE."""
-        out, rest = [], iter(args)
-        for arg in rest:
-            if arg == "--":
-                out += [arg, *rest]
-            elif (short := re.match("-([qh]*)p(.*)", arg)) is not None:
-                out += ["-" + short[1]] if short[1] else []
-                setting = short[2] or next(rest, "")
-                name, equals, value = setting.partition("=")
-                if not equals:
-                    raise click.UsageError(f"-p {setting}: expected NAME=VALUE", ctx)
-                out.append(self._long_flag(ctx, name.strip(), value))
-            else:
-                out.append(arg)
-        return out
-
-    def _long_flag(self, ctx, name, value):
-        option = ctx.meta["algorithm"].option(name.replace("-", "_"))
-        flag = "--" + name.replace("_", "-").replace(".", "-")
-        if option is None or option.kind is not bool:
-            return f"{flag}={value}"
-        try:
-            return flag if option.parse(value) else f"--no-{flag[2:]}"
-        except ValueError as error:
-            raise click.UsageError(f"-p {name}: {error}", ctx) from None
-
-
-def _default_algorithm(args):
-    """The algorithm where -a names none: --l1 above 0 needs one that can."""
-    given = [re.match("(?:--|-[qh]*p *)?l1=(.*)", arg) for arg in args]
-    texts = [match[1] for match in given if match] + [args[i + 1] for i, arg in enumerate(args[:-1]) if arg == "--l1"]
-    return DEFAULT_FOR_L1 if any(re.search("[1-9]", text.split("/")[0]) for text in ",".join(texts).split(",")) else DEFAULT_ALGORITHM
-
-
-def _value_of(args, flags):
-    """What the last of an option's occurrences says, before click parses anything; None if there is none."""
-    value = None
-    for i, arg in enumerate(args):
-        if arg == "--":
-            break
-        if arg in flags:
-            value = args[i + 1] if i + 1 < len(args) else value
-        elif arg.startswith("--algorithm="):
-            value = arg.partition("=")[2]
-        elif (short := re.match("-[qh]*a(.*)", arg)) is not None:  # also after flags: -qa NAME
-            value = short[1].removeprefix("=") or (args[i + 1] if i + 1 < len(args) else value)
-    return value
-
-
-def _algorithm(name, ctx):
-    try:
-        return optimizers.get(name)
-    except KeyError:
-        raise click.UsageError(f"no algorithm is called {name!r}, expected one of {', '.join(optimizers.names())}", ctx) from None
-
-
-STRENGTHS = _Parsed("X[,X...]", Strength.parse_list)
-NUMBER = click.FloatRange(min=0, min_open=True)
-
-
 def _column_option(name, default, help):
     return click.option(name, type=int, default=default, show_default=True, help=help)
 
 
-@commands.command(cls=LearnCommand, options_metavar="[OPTIONS]")
+@commands.command(cls=AlgorithmCommand, options_metavar="[OPTIONS]")
 @click.option(
     "-a",
     "--algorithm",
@@ -276,7 +166,7 @@ def learn(ctx, train, algorithm, lambdas, l1s, quiet, **settings):
 
     algorithm = ctx.meta["algorithm"]
     options = {option.name: settings.pop(option.name) for option in algorithm.options}
-    lambdas, l1s = _strengths(ctx, algorithm, lambdas, l1s)
+    lambdas, l1s = strengths(ctx, algorithm, lambdas, l1s)
     for needs_dev in ("patience", "select"):
         if ctx.get_parameter_source(needs_dev) is ParameterSource.COMMANDLINE and not settings["dev"]:
             raise click.UsageError(f"--{needs_dev} needs --dev", ctx)
@@ -303,51 +193,6 @@ def learn(ctx, train, algorithm, lambdas, l1s, quiet, **settings):
         click.echo(f"{settings['model']}: {outcome.model_bytes:,} bytes", err=True)
     if stop.number is not None:
         ctx.exit(128 + stop.number)
-
-
-def _strengths(ctx, algorithm, lambdas, l1s):
-    """The lists of strengths, checked against what the algorithm solves."""
-    if lambdas is None:
-        lambdas = (Strength(0.0),) if l1s and any(l1.number for l1 in l1s) else (Strength(1.0, True),)
-    l1s = l1s or (Strength(0.0),)
-    if len(lambdas) > 1 and len(l1s) > 1:
-        raise click.UsageError("--lambda and --l1 cannot both be lists", ctx)
-    if any(l1.number for l1 in l1s) and "l1" not in algorithm.solves:
-        able = [name for name in optimizers.names() if "l1" in optimizers.get(name).solves]
-        raise click.UsageError(f"{algorithm.name} cannot solve --l1" + (f"; these can: {', '.join(able)}" if able else ""), ctx)
-    if any(not l2.number for l2 in lambdas) and not algorithm.solves & {"no-l2"}:
-        raise click.UsageError(f"{algorithm.name} needs --lambda above 0", ctx)
-    return lambdas, l1s
-
-
-class ProgressLine:
-    """A monitor that shows each step: one line that changes on a terminal, else a plain line each."""
-
-    def __init__(self, step_name):
-        self.step_name, self.bar = step_name, None
-
-    def __call__(self, progress):
-        step = progress.step
-        text = f"{self.step_name} {progress.iteration}  objective {'' if step.exact else '~'}{step.objective:.6f}  gap {step.gap:.2e}"
-        if progress.dev:
-            name = "f1" if "f1" in progress.dev else "accuracy"
-            text += f"  dev {name} {progress.dev[name]:.2f}"
-        text += f"  {progress.passes:.1f} passes  {progress.seconds:.1f} s" + (f"  {step.note}" if step.note else "")
-        if sys.stderr.isatty():
-            self._show(text)
-        else:
-            click.echo(text, err=True)
-
-    def _show(self, text):
-        from tqdm import tqdm
-
-        if self.bar is None:
-            self.bar = tqdm(bar_format="{desc}", file=sys.stderr, leave=True)
-        self.bar.set_description_str(text)
-
-    def close(self):
-        if self.bar is not None:
-            self.bar.close()
 
 
 # ---- compare ---------------------------------------------------------------------------------------------------------
@@ -392,7 +237,7 @@ def compare(ctx, train, entrants, out, test, repeat, jobs, lambdas, l1s, **setti
     except ValueError as error:
         raise click.UsageError(str(error), ctx) from None
     for entrant in entrants:
-        lambdas_, l1s_ = _strengths(ctx, entrant.algorithm, lambdas, l1s)
+        lambdas_, l1s_ = strengths(ctx, entrant.algorithm, lambdas, l1s)
     if len(lambdas_) * len(l1s_) > 1:
         raise click.UsageError("compare takes one strength, not a list", ctx)
     if settings["tol"] == 0 and not (settings["passes"] or settings["max_passes"] or settings["max_seconds"]):
@@ -523,7 +368,7 @@ def algorithms(ctx, name):
         known = [(name, optimizers.get(name).summary) for name in optimizers.names()]
         _write_lines(f"{name}  {summary}" for name, summary in known)
         return
-    algorithm = _algorithm(name, ctx)
+    algorithm = algorithm_named(name, ctx)
     _write_lines(explain(algorithm))
 
 

@@ -8,8 +8,8 @@ import reference
 from problems import larger, text
 
 from crftrain import learn, optimizers
-from crftrain.cli import DEFAULT_ALGORITHM, DEFAULT_FOR_L1, _default_algorithm
 from crftrain.encode import Corpus
+from crftrain.flags import DEFAULT_ALGORITHM, DEFAULT_FOR_L1, default_algorithm
 from crftrain.strength import Strength
 from crftrain.tag import HeldOutData
 
@@ -89,4 +89,4 @@ def test_the_likelihood_is_the_mean_log_probability_of_the_gold_labels():
     ],
 )
 def test_l1_without_a_gets_an_algorithm_that_can(args, name):
-    assert _default_algorithm(args) == name
+    assert default_algorithm(args) == name
