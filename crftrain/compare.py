@@ -22,7 +22,7 @@ from .errors import CrftrainError
 from .tag import HeldOutData
 
 SUMMARY = ("run", "seed", "steps", "passes", "seconds", "objective", "distance", "gap", "score", "error", "reason")
-MARKS = (1, 2, 5, 10, 20, 50)  # effective passes, and seconds
+MARKS = (1, 2, 5, 10, 20, 50)  # effective passes; seconds have as many, the last of them past the longest run
 EXACT = ("newton-cg", "lbfgs")  # for f*, the best first
 EXACT_L1 = ("owlqn",)
 TIGHT = 1e-9  # gap at f*, over the gap at zero
@@ -201,14 +201,22 @@ def leaders(runs, found):
     """The lines of two tables: the distance to f* of each entrant after so many passes, and seconds; * marks the least."""
     names = list(dict.fromkeys(run.name for run in runs))
     width = max(len("passes"), *map(len, names))
-    for axis, unit in ((0, "passes"), (1, "seconds")):
-        yield f"{unit:<{width}}" + "".join(f"{mark:>10}" for mark in MARKS)
-        cells = [[_middle([run.before(axis, mark) for run in runs if run.name == name], found) for mark in MARKS] for name in names]
+    for axis, unit, marks in ((0, "passes", MARKS), (1, "seconds", second_marks(runs))):
+        yield f"{unit:<{width}}" + "".join(f"{mark:>10g}" for mark in marks)
+        cells = [[_middle([run.before(axis, mark) for run in runs if run.name == name], found) for mark in marks] for name in names]
         leasts = [min((x for x in column if not math.isnan(x)), default=math.nan) for column in zip(*cells, strict=True)]
         for name, row in zip(names, cells, strict=True):
             shown = ("-" if math.isnan(x) else f"{x:.1e}" + "* "[x > least] for x, least in zip(row, leasts, strict=True))
             yield f"{name:<{width}}" + "".join(f"{cell:>10}" for cell in shown)
         yield ""
+
+
+def second_marks(runs):
+    """1, 2, 5, 10 .. in the power of ten that fits: as many as MARKS, the last one just past the longest run."""
+    longest = max((run.curve[-1][1] for run in runs if run.curve), default=MARKS[-1])
+    series = [digit * 10.0**power for power in range(-5, 8) for digit in (1, 2, 5)]
+    last = next((k for k, mark in enumerate(series) if mark >= longest), len(series) - 1)
+    return series[max(last + 1 - len(MARKS), 0) : last + 1]
 
 
 def _middle(values, found):

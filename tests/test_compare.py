@@ -139,3 +139,11 @@ def test_the_pictures_are_there_and_not_blank(raced):
         assert 0.01 < share < 0.5, f"{name}: {share:.1%} of the pixels are not white"
         assert "sag:sampling=uniform" in (raced[0] / f"{name}.svg").read_text(encoding="utf-8")
     assert not math.isnan(share)
+
+
+@pytest.mark.parametrize(
+    "longest, marks", [(0.47, [0.01, 0.02, 0.05, 0.1, 0.2, 0.5]), (50, list(compare.MARKS)), (51, [2, 5, 10, 20, 50, 100])]
+)
+def test_the_seconds_of_the_table_end_just_past_the_longest_run(longest, marks):
+    runs = [compare.Run("a", 1, [(1.0, longest / 2, 1.0, None)]), compare.Run("b", 1, [(9.0, longest, 1.0, None)]), compare.Run("c", 1)]
+    assert compare.second_marks(runs) == pytest.approx(marks)
