@@ -37,6 +37,9 @@ cdef extern from "_simd.h":
                            double l2, double* w) noexcept nogil
         double dot(int64_t n, const double* x, const double* y) noexcept nogil
         void axpy(int64_t n, double c, const double* x, double* y) noexcept nogil
+        void tangent(int64_t T, int L, int LP, const double* M, const double* MT, const double* R, const double* RT, const double* a,
+                     const double* b, const double* y, const double* r, double scale, double* u, double* A, double* B, double* du,
+                     double* q, double* C, const double* soon, int64_t n_soon) noexcept nogil
 
     const Simd* crftrain_simd(const char* wish)
 

@@ -2,7 +2,7 @@
 
     f(w) = 1/n sum_i -log p(y_i | x_i; w)  +  l2/2 |w|^2  +  l1 |w|_1
 
-value and value_and_gradient are of the smooth part, the first two terms; objective and subgradient add the third.
+value, value_and_gradient and hessian_vector are of the smooth part, the first two terms; objective and subgradient add the third.
 `passes` counts the work as a multiple of one forward run over all sequences.
 
 Threads take shards of the sequences with about as many tokens each, sum into vectors of their own, and the vectors
@@ -25,13 +25,16 @@ from ._kernels cimport (
     Sequences,
     Tokens,
     Weights,
+    backward,
     lattice_free,
     lattice_new,
     loss,
-    loss_and_residual,
+    minus_gold,
     simd,
     tokens_between_signals,
 )
+
+from ._tangent cimport Curvature, Workspace
 
 from .errors import TrainingError
 
@@ -78,19 +81,45 @@ cdef class Problem:
         self.scorer.use(w)
         return self._run(self._shard) + 0.5 * self.l2 * square(w, 0, w.shape[0])
 
-    def value_and_gradient(self, double[::1] w, double[::1] out):
-        """The value; its gradient goes to out."""
+    def value_and_gradient(self, double[::1] w, double[::1] out, *, Curvature keep=None):
+        """The value; its gradient goes to out. `keep` takes along what Hessian-vector products at w need."""
+        if keep is not None:
+            keep.begin()
+        self.scorer.use(w)
+        total = self._into(out, w, lambda k: self._shard_with_gradient(k, keep))
+        if keep is not None:
+            keep.end(w, &self.scorer.W)
+        return total
+
+    def curvature(self, *, keep=None, ad=False):
+        """To be filled by value_and_gradient; `keep` is how many sequences are not computed anew for each product, None: all."""
+        return Curvature(self.sequences, self.layout, threads=self.threads, keep=keep, ad=ad)
+
+    def hessian_vector(self, double[::1] w, double[::1] v, double[::1] out, *, Curvature at=None):
+        """out = H(w) v. `at` was filled at this w and saves time; without it everything is computed anew."""
+        cdef double passes = self.passes
+        if at is None:
+            at = self.curvature(keep=0)
+            self.scorer.use(w)
+            at.end(w, &self.scorer.W)
+        if not at.filled:
+            raise ValueError("the curvature is empty, expected one that value_and_gradient(w, g, keep=...) has filled")
+        at.direction.use(v, &at.W)
+        self._into(out, v, lambda k: self._shard_with_product(k, at))
+        self.passes = passes + at.share
+
+    def _into(self, double[::1] out, double[::1] w, shard):
+        """out = l2 w + what the shards scatter; returns the sum of what they return."""
         if w.shape[0] != self.n_features or out.shape[0] != self.n_features:
             raise ValueError(f"{w.shape[0]} weights and room for {out.shape[0]}, expected {self.n_features}")
-        self.scorer.use(w)
         for k in range(1, self.threads):
             self.buffers[k] = np.empty(self.n_features) if self.buffers[k] is None else self.buffers[k]
-        self.buffers[0] = out
+        self.buffers[0], self.added = out, w
         try:
-            total = self._run(self._shard_with_gradient)
+            total = self._run(shard)
             self._add_buffers()
         finally:
-            self.buffers[0] = None
+            self.buffers[0] = self.added = None
         return total
 
     def objective(self, double[::1] w):
@@ -166,32 +195,46 @@ cdef class Problem:
         return sum(sums) / self.n_sequences
 
     def _shard(self, k):
-        return self._sum(self.shards[k], self.shards[k + 1], None)
+        return self._sum(self.shards[k], self.shards[k + 1], None, None, 0)
 
-    def _shard_with_gradient(self, k):
-        """Shard k into a vector of its own; if that is the only one, it begins with the l2 term."""
-        cdef Gradient gradient = self.gradients[k]
-        cdef double[::1] vector = self.buffers[k]
-        cdef const double[::1] w = self.scorer.view.vector
+    def _shard_with_gradient(self, k, keep):
+        cdef const double[::1] w = self.added
         cdef int64_t first = self.ranges[k], last = self.ranges[k + 1]
-        cdef double norm, begin = self.l2 if self.threads == 1 else 0
-        with nogil:
-            start_gradient(begin, w, vector)
-            norm = square(w, first, last) if self.l2 != 0 else 0
-        gradient.use(vector)
-        total = self._sum(self.shards[k], self.shards[k + 1], gradient)
+        cdef double norm = 0
+        gradient = self._begin(k)
+        if self.l2 != 0:
+            with nogil:
+                norm = square(w, first, last)
+        total = self._sum(self.shards[k], self.shards[k + 1], gradient, keep, k)
         gradient.collect()
         return total + 0.5 * self.l2 * self.n_sequences * norm
+
+    def _shard_with_product(self, k, at):
+        gradient = self._begin(k)
+        self._product(self.shards[k], self.shards[k + 1], gradient, at, k)
+        gradient.collect()
+        return 0.0
+
+    cdef Gradient _begin(self, k):
+        """A sum into vector k; if that is the only one, it begins with the l2 term."""
+        cdef Gradient gradient = self.gradients[k]
+        cdef double[::1] vector = self.buffers[k]
+        cdef const double[::1] w = self.added
+        cdef double begin = self.l2 if self.threads == 1 else 0
+        with nogil:
+            start_gradient(begin, w, vector)
+        gradient.use(vector)
+        return gradient
 
     def _cancel(self):
         self.cancelled = True
 
-    def _sum(self, int64_t first, int64_t last, Gradient gradient):
+    cdef double _sum(self, int64_t first, int64_t last, Gradient gradient, Curvature keep, int thread) except? -1:
         """The sum of the losses of sequences first .. last - 1; their scaled residuals go to the gradient."""
         cdef Lattice* X = lattice_new(self.layout.n_labels)
         cdef const Tokens* s = &self.sequences.s
         cdef const Weights* W = &self.scorer.W
-        cdef double total = 0, one, scale = 1.0 / self.sequences.n
+        cdef double total = 0, one = 0, scale = 1.0 / self.sequences.n
         cdef int64_t i = first, until, slice = tokens_between_signals(W.L)
         if X == NULL:
             raise MemoryError()
@@ -201,14 +244,15 @@ cdef class Problem:
                 with nogil:
                     until = s.seq[i] + slice
                     while i < last and s.seq[i] < until:
-                        if gradient is None:
-                            one = loss(W, s, i, X)
-                        else:
-                            one = loss_and_residual(W, s, i, X)
+                        one = loss(W, s, i, X)
                         if not isfinite(one):
                             break
                         total += one
                         if gradient is not None:
+                            backward(W, s, i, X)
+                            if keep is not None:
+                                keep.take(s, i, X, thread)
+                            minus_gold(s, i, X)
                             scale_residual(X, s.seq[i + 1] - s.seq[i], s.pairs.ptr != NULL, scale)
                             gradient.add(s, i, X)
                         i += 1
@@ -218,6 +262,25 @@ cdef class Problem:
             lattice_free(X)
         return total
 
+    cdef int _product(self, int64_t first, int64_t last, Gradient gradient, Curvature at, int thread) except -1:
+        """gradient += 1/n sum of F' (tangents) of sequences first .. last - 1."""
+        cdef Workspace room = Workspace(self.layout.n_labels)
+        cdef const Tokens* s = &self.sequences.s
+        cdef double scale = 1.0 / self.sequences.n
+        cdef int64_t i = first, until, slice = tokens_between_signals(self.layout.n_labels)
+        cdef bint done = True
+        while i < last and not self.cancelled:
+            PyErr_CheckSignals()
+            with nogil:
+                until = s.seq[i] + slice
+                while i < last and s.seq[i] < until and done:
+                    done = at.weight[i] == 0 or at.add_product(s, i, scale * at.weight[i], gradient, room)
+                    i += done
+            if not done:
+                raise TrainingError(f"sequence {i + 1}", "its lattice has no finite sum, or no memory", "a finite number")
+        at.finish(scale, gradient, room, thread)
+        return 0
+
     def _add_buffers(self):
         """The first vector += the other threads', in their order, and the l2 term; each thread adds a range."""
         if self.threads == 1:
@@ -226,7 +289,7 @@ cdef class Problem:
         def work(k):
             for buffer in self.buffers[1:]:
                 add_range(self.buffers[0], buffer, self.ranges[k], self.ranges[k + 1], 1.0)
-            add_range(self.buffers[0], self.scorer.view.vector, self.ranges[k], self.ranges[k + 1], self.l2)
+            add_range(self.buffers[0], self.added, self.ranges[k], self.ranges[k + 1], self.l2)
 
         in_threads(work, self.threads)
 

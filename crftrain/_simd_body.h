@@ -10,18 +10,18 @@ typedef int64_t FN(ivec) __attribute__((vector_size(8 * VW), aligned(8), may_ali
 #define PREFETCH(p) __builtin_prefetch(p)
 #define LOAD(p) (*(const V *)(p))
 #define STORE(p, x) (*(V *)(p) = (x))
-#define SPREAD(c) ((V){0} + (c))
+#define SPREAD(c) ((double)(c) - (V){0}) /* minus: c + 0.0 is not always c, so it would be computed */
 #define GREATER(x, y) ((I)((x) > (y)))
 #define PICK(mask, x, y) ((V)(((I)(x) & (mask)) | ((I)(y) & ~(mask))))
 #else
 #error "crftrain's kernels need a compiler with vector extensions: GCC or Clang"
 #endif
 
-/* Rows are taken in panels of 24, 16 or 8 doubles, whose sums stay in registers. */
+/* Rows are taken in panels of 24, 16 or 8 doubles, whose sums stay in registers; 16 + 16 is better than 24 + 8. */
 #define PANELS(LP, call)                               \
     for (int at = 0; at < (LP);) {                     \
         int left = (LP) - at;                          \
-        if (left >= 24) { call(24); at += 24; }        \
+        if (left >= 24 && left != 32) { call(24); at += 24; } \
         else if (left >= 16) { call(16); at += 16; }   \
         else { call(8); at += 8; }                     \
     }
@@ -367,9 +367,97 @@ static void FN(axpy)(int64_t n, double c, const double *x, double *y) {
     for (int64_t i = 0; i < n; i += VW) STORE(y + i, LOAD(y + i) + c * LOAD(x + i));
 }
 
+/* C[x][0:NV] = (fresh) or += sum_k a[k * by_k + x * by_x] M[k][0:NV]; R rows x of C stay in registers while k runs. */
+INLINE void FN(product_tile)(const int R, const int NV, const int fresh, int64_t n, int64_t by_k, int64_t by_x, int LP, const double *a,
+                             const double *M, double *C) {
+    V acc[TILE][3];
+    UNROLL for (int x = 0; x < R; x++) UNROLL for (int j = 0; j < NV; j++) {
+        acc[x][j] = SPREAD(0.0);
+        if (!fresh) acc[x][j] = LOAD(C + (int64_t)x * LP + j * VW);
+    }
+    for (int64_t k = 0; k < n; k++, a += by_k, M += LP)
+        UNROLL for (int x = 0; x < R; x++) {
+            V c = SPREAD(a[x * by_x]);
+            UNROLL for (int j = 0; j < NV; j++) acc[x][j] += c * LOAD(M + j * VW);
+        }
+    UNROLL for (int x = 0; x < R; x++) UNROLL for (int j = 0; j < NV; j++) STORE(C + (int64_t)x * LP + j * VW, acc[x][j]);
+}
+
+INLINE void FN(product)(const int fresh, int64_t rows, int64_t n, int64_t by_k, int64_t by_x, int LP, const double *a, const double *M,
+                        double *C) {
+    for (int64_t x = 0; x < rows; x += TILE)
+        for (int at = 0; at < LP;) {
+            int left = (LP - at) / VW, NV = left >= 3 && left != 4 ? 3 : left >= 2 ? 2 : 1;
+            if (NV == 3) FN(product_tile)(TILE, 3, fresh, n, by_k, by_x, LP, a + x * by_x, M + at, C + x * LP + at);
+            else if (NV == 2) FN(product_tile)(TILE, 2, fresh, n, by_k, by_x, LP, a + x * by_x, M + at, C + x * LP + at);
+            else FN(product_tile)(TILE, 1, fresh, n, by_k, by_x, LP, a + x * by_x, M + at, C + x * LP + at);
+            at += NV * VW;
+        }
+}
+
+/* out[t] = a[t]' M for T rows */
+INLINE void FN(times_rows)(int64_t T, int L, int LP, const double *a, const double *M, double *out) {
+    FN(product)(1, T, L, 1, LP, LP, a, M, out);
+}
+
+/* C[i][j] += sum over t of a[t][i] v[t][j]; C has LP rows */
+INLINE void FN(add_outer)(int64_t T, int LP, const double *a, const double *v, double *C) {
+    FN(product)(0, LP, T, LP, 1, LP, a, v, C);
+}
+
+INLINE void FN(tangent_panel)(const int W, int L, int LP, const double *M, const double *MT, const double *A, const double *y, double *next,
+                              const double *du, const double *y_before, double *B, double *before) {
+    V sum[24 / VW];
+    FN(times_matrix)(W, L, LP, A, M, sum);
+    UNROLL for (int j = 0; j < W / VW; j++) STORE(next + j * VW, LOAD(y + j * VW) * sum[j] + LOAD(next + j * VW));
+    FN(times_matrix)(W, L, LP, du, MT, sum);
+    UNROLL for (int j = 0; j < W / VW; j++) {
+        STORE(before + j * VW, LOAD(y_before + j * VW) * sum[j] + LOAD(before + j * VW));
+        STORE(B + j * VW, LOAD(B + j * VW) + sum[j]);
+    }
+}
+
+static void FN(tangent)(int64_t T, int L, int LP, const double *M, const double *MT, const double *R, const double *RT, const double *a,
+                        const double *b, const double *y, const double *r, double scale, double *u, double *A, double *B, double *du,
+                        double *q, double *C, const double *soon, int64_t n_soon) {
+    const int64_t end = T * LP, last = end - LP;
+    for (int64_t k = 0; k < end; k += VW) STORE(u + k, LOAD(y + k) * LOAD(b + k));
+    FN(times_rows)(T - 1, L, LP, a, R, A + LP);
+    FN(times_rows)(T - 1, L, LP, u + LP, RT, B);
+    for (int j = 0; j < LP; j += VW) {
+        STORE(A + j, SPREAD(0.0));
+        STORE(B + last + j, SPREAD(0.0));
+    }
+    for (int64_t k = 0; k < end; k += VW) { /* all that does not wait for a neighbour */
+        V x = LOAD(y + k), z = LOAD(r + k), back = LOAD(B + k);
+        STORE(A + k, scale * (LOAD(a + k) * z + x * LOAD(A + k)));
+        STORE(du + k, scale * (LOAD(u + k) * z + x * back));
+        STORE(B + k, scale * back);
+    }
+    const int64_t fetch = T > 1 ? n_soon / (T - 1) / 8 * 8 + 8: 0;
+    for (int64_t k = LP, back = last; k < end; k += LP, back -= LP) { /* both ways at once: neither waits for the other */
+        for (int64_t j = 0; j < fetch; j += 8) __builtin_prefetch(soon + j, 0, 0);
+        soon += fetch;
+#define CALL(W) \
+        FN(tangent_panel)(W, L, LP, M + at, MT + at, A + k - LP, y + k + at, A + k + at, du + back, y + back - LP + at, \
+                          B + back - LP + at, du + back - LP + at)
+        PANELS(LP, CALL)
+#undef CALL
+    }
+    double E = 0;
+    for (int j = 0; j < L; j++) E += A[last + j];
+    for (int64_t k = 0; k < end; k += VW) {
+        V centred = LOAD(A + k) - E * LOAD(a + k);
+        STORE(A + k, centred);
+        STORE(q + k, centred * LOAD(b + k) + LOAD(a + k) * LOAD(B + k));
+    }
+    FN(add_outer)(T - 1, LP, A, u + LP, C);
+    FN(add_outer)(T - 1, LP, a, du + LP, C);
+}
+
 static const Simd FN(table) = {
     NAME, FN(gather), FN(scatter), FN(scatter_present), FN(exp_rows), FN(forward), FN(backward), FN(outer), FN(viterbi),
-    FN(settle), FN(settle_rows), FN(dot), FN(axpy),
+    FN(settle), FN(settle_rows), FN(dot), FN(axpy), FN(tangent),
 };
 
 #undef V
