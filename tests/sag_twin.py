@@ -22,7 +22,6 @@ from problems import Instance
 
 from crftrain import optimizers
 from crftrain._problem import Problem
-from crftrain.folds import take
 from crftrain.learn import Settings, prepare
 
 FLAT = 1e-8  # algorithm 1, line 12: no search for a gradient so small
@@ -39,7 +38,7 @@ class Units:
         n = made.corpus.n_sequences
         groups = [np.arange(first, min(first + batch, n)) for first in range(0, n, batch)]
         self.n, self.share = len(groups), np.array([len(group) / n for group in groups])
-        self.problems = [Problem(take(made.corpus, group), made.layout) for group in groups]
+        self.problems = [Problem(made.corpus.take(group), made.layout) for group in groups]
 
     def value(self, u, w):
         return self.n * self.share[u] * self.problems[u].value(w)

@@ -9,7 +9,6 @@ from reference import best_path, chain, enumerate_paths, gold, path_score, score
 
 from crftrain.encode import Observations
 from crftrain.errors import TrainingError
-from crftrain.folds import take
 
 LABELS = [1, 2, 3, 7, 8, 9, 16, 17, 24, 25, 33, 48]  # around the widths of vectors and of panels
 
@@ -152,7 +151,7 @@ def test_sequences_do_not_see_each_other():
     order = np.random.default_rng(0).permutation(30)
     for i in order:
         own = slice(made.corpus.seq[i], made.corpus.seq[i + 1])
-        alone = replace(made, corpus=take(made.corpus, np.array([i]))).decode(w, probabilities=True, marginals=True)
+        alone = replace(made, corpus=made.corpus.take(np.array([i]))).decode(w, probabilities=True, marginals=True)
         assert alone[0].tolist() == together[0][own].tolist()
         assert alone[1][0] == together[1][i]
         assert (alone[2] == together[2][own]).all()

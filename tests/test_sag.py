@@ -11,7 +11,6 @@ from reference import chain, gold, objective, scores
 from sag_twin import SAMPLERS, Sag, Units, assert_same_steps, optimum, repository_data, start, steps_until, sum_of_table
 
 from crftrain.errors import TrainingError
-from crftrain.folds import take
 from crftrain.optimizers._table import TABLES
 from crftrain.train import Limits, fit
 
@@ -35,7 +34,7 @@ def test_the_twins_gradients_are_those_of_brute_force(name, batch):
     for u in range(units.n):
         f, g = units.gradient(u, w)
         np.testing.assert_allclose(units.value(u, w), f, rtol=1e-12)
-        own, gradient = objective(take(made.corpus, np.arange(5)[u * batch : (u + 1) * batch]), made.layout, w)
+        own, gradient = objective(made.corpus.take(np.arange(5)[u * batch : (u + 1) * batch]), made.layout, w)
         share = units.n * min(batch, 5 - u * batch) / 5
         np.testing.assert_allclose(f, share * own, rtol=1e-10)
         np.testing.assert_allclose(g, share * gradient, rtol=1e-9, atol=1e-12)
@@ -275,7 +274,7 @@ def test_without_a_penalty_where_labels_can_be_told_apart_the_objective_falls_fo
 
 def test_a_corpus_twice_over_has_the_same_optimum():
     made = larger(sequences=40)
-    twice = replace(made, corpus=take(made.corpus, np.tile(np.arange(40), 2)))
+    twice = replace(made, corpus=made.corpus.take(np.tile(np.arange(40), 2)))
     reached = []
     for one in (made, twice):
         problem, w, opt = start("sag", one, l2=0.02, **EXACT)

@@ -11,7 +11,6 @@ from sag_twin import SAMPLERS, Saga, TwoDraws, assert_same_steps, optimum, soft,
 
 from crftrain import optimizers
 from crftrain.errors import TrainingError
-from crftrain.folds import take
 from crftrain.learn import learn
 from crftrain.strength import Strength
 from crftrain.train import Limits, fit
@@ -210,7 +209,7 @@ def test_estimated_gaps_with_l1_tend_to_the_exact_ones():
 
 def test_a_corpus_twice_over_has_the_same_optimum():
     made = larger(sequences=30)
-    twice = replace(made, corpus=take(made.corpus, np.tile(np.arange(30), 2)))
+    twice = replace(made, corpus=made.corpus.take(np.tile(np.arange(30), 2)))
     reached = []
     for one in (made, twice):
         problem, w, opt = start("saga", one, l2=0.02, l1=0.01, **EXACT)

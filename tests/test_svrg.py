@@ -8,7 +8,6 @@ import pytest
 from problems import KINDS, instance, larger
 from sag_twin import SAMPLERS, Svrg, assert_same_steps, optimum, start, steps_until
 
-from crftrain.folds import take
 from crftrain.train import Limits, fit
 
 
@@ -87,7 +86,7 @@ def test_every_sampling_reaches_the_optimum(sampling, sequences, mixed):
 
 def test_a_corpus_twice_over_has_the_same_optimum():
     made = larger(sequences=30)
-    twice = replace(made, corpus=take(made.corpus, np.tile(np.arange(30), 2)))
+    twice = replace(made, corpus=made.corpus.take(np.tile(np.arange(30), 2)))
     reached = []
     for one in (made, twice):
         problem, w, opt = start("svrg", one, l2=0.05)
