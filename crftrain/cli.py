@@ -3,16 +3,27 @@
 import contextlib
 import errno
 import os
-import signal
 import sys
+from functools import partial
 from itertools import chain
 
 import click
-from click.core import ParameterSource
 
 from . import __version__, optimizers
 from .errors import CrftrainError, DataError
-from .flags import DEFAULT_ALGORITHM, DEFAULT_FOR_L1, NUMBER, STRENGTHS, AlgorithmCommand, ProgressLine, algorithm_named, strengths
+from .flags import (
+    DEFAULT_ALGORITHM,
+    DEFAULT_FOR_L1,
+    NUMBER,
+    STRENGTH,
+    STRENGTHS,
+    AlgorithmCommand,
+    UpdateCommand,
+    algorithm_named,
+    run_training,
+    strengths,
+    training_options,
+)
 from .train import StopSignal
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -105,23 +116,6 @@ def _column_option(name, default, help):
     help="Squared penalty: X or X/n, n the number of sequences; a list is a path.  [default: 1/n; 0 with --l1]",
 )
 @click.option("--l1", "l1s", type=STRENGTHS, help="Absolute penalty: X or X/n; a list is a path.  [default: 0]")
-@click.option("--dev", metavar="FILE", help="Held-out data: scored after each step, the best step is kept.")
-@click.option(
-    "--select",
-    type=click.Choice(["score", "likelihood"]),
-    default="score",
-    show_default=True,
-    help="What --dev decides by: F1 or accuracy, or the likelihood.",
-)
-@click.option("--patience", type=click.IntRange(min=1), metavar="N", help="Stop after N steps without a better score on --dev.")
-@click.option("--passes", type=click.IntRange(min=1), metavar="N", help="Largest number of steps: passes, or iterations of a batch method.")
-@click.option("--max-passes", type=NUMBER, metavar="X", help="Largest number of effective passes over the data.")
-@click.option("--max-seconds", type=NUMBER, metavar="X", help="Longest time for optimisation.")
-@click.option(
-    "--tol", type=click.FloatRange(min=0), metavar="X", help="Stop when the gap is at most X times the gap at zero weights; 0: never."
-)
-@click.option("-j", "--threads", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Threads.")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of everything random.")
 @click.option(
     "--features",
     type=click.Choice(["observed", "full"]),
@@ -139,17 +133,14 @@ def _column_option(name, default, help):
 @click.option("--min-freq", type=click.IntRange(min=0), default=0, metavar="N", help="Drop attributes that occur fewer than N times.")
 @click.option("--format", type=click.Choice(["conll", "items"]), default="conll", show_default=True, help="Columns, or CRFsuite's items.")
 @_column_option("--label-column", -1, "Column of the labels, from 0, or from the end if negative.")
-@click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
 @click.option("--folds", type=click.IntRange(min=2), metavar="N", help="Cross-validate with N folds first, then train on everything.")
-@click.option("--log", metavar="FILE", help="Write a JSON line for the start, each step and the end.")
 @click.option("--init", metavar="MODEL", help="Start from the weights of a model, by the names of attributes and labels.")
 @click.option("--checkpoint", metavar="FILE", help="Write what --resume needs, every --checkpoint-every steps and when interrupted.")
 @click.option(
     "--checkpoint-every", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Steps between checkpoints."
 )
 @click.option("--resume", metavar="FILE", help="Go on from a checkpoint, to the same bits as if never interrupted.")
-@click.option("--trace", is_flag=True, help="Compute the exact objective after each step (not counted in seconds or passes).")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@training_options
 @click.argument("train", nargs=-1, required=True)
 @click.pass_context
 def learn(ctx, train, algorithm, lambdas, l1s, quiet, **settings):
@@ -167,32 +158,52 @@ def learn(ctx, train, algorithm, lambdas, l1s, quiet, **settings):
     algorithm = ctx.meta["algorithm"]
     options = {option.name: settings.pop(option.name) for option in algorithm.options}
     lambdas, l1s = strengths(ctx, algorithm, lambdas, l1s)
-    for needs_dev in ("patience", "select"):
-        if ctx.get_parameter_source(needs_dev) is ParameterSource.COMMANDLINE and not settings["dev"]:
-            raise click.UsageError(f"--{needs_dev} needs --dev", ctx)
     if settings["folds"] and len(lambdas) * len(l1s) > 1:
         raise click.UsageError("--folds takes one strength, not a list", ctx)
     if settings["template"] and settings["format"] == "items":
         raise click.UsageError("--format items has its attributes already: -t does not apply", ctx)
     if settings["resume"] and (len(lambdas) * len(l1s) > 1 or settings["folds"] or settings["init"]):
         raise click.UsageError("--resume goes on with one training: no lists of strengths, no --folds, no --init", ctx)
-    say = (lambda text: None) if quiet else (lambda text: click.echo(text, err=True))
-    if algorithm.name == DEFAULT_FOR_L1 and ctx.get_parameter_source("algorithm") is not ParameterSource.COMMANDLINE:
-        say(f"algorithm: {algorithm.name}, chosen for --l1 (-a chooses another)")
-    with StopSignal(say) as stop:
-        try:
-            outcome = run(
-                Settings(paths=train, algorithm=algorithm, options=options, lambdas=lambdas, l1s=l1s, **settings),
-                say=say,
-                watch=(lambda step_name: ()) if quiet else (lambda step_name: (ProgressLine(step_name),)),
-                stop=stop,
-            )
-        except KeyboardInterrupt:
-            ctx.exit(128 + (stop.number or signal.SIGINT))
-    if not quiet:
-        click.echo(f"{settings['model']}: {outcome.model_bytes:,} bytes", err=True)
-    if stop.number is not None:
-        ctx.exit(128 + stop.number)
+    settings = Settings(paths=train, algorithm=algorithm, options=options, lambdas=lambdas, l1s=l1s, **settings)
+    run_training(ctx, run, settings, quiet)
+
+
+# ---- update ----------------------------------------------------------------------------------------------------------
+
+
+@commands.command(cls=UpdateCommand, options_metavar="[OPTIONS]")
+@click.option("-a", "--algorithm", metavar="NAME", help=UpdateCommand.HELP)
+@click.option("-m", "--model", "out", metavar="MODEL2", help="Where the new model is written.  [default: in place of MODEL]")
+@click.option("--replay", metavar="OLD", multiple=True, help="Old sentences to learn from too; repeat it for more files.")
+@click.option("--lambda", "lambda_", type=STRENGTH, help="Squared penalty: X or X/n, n all sequences learnt from.  [default: the model's]")
+@click.option("--l1", type=STRENGTH, help="Absolute penalty: X or X/n.  [default: the model's]")
+@training_options
+@click.argument("model")
+@click.argument("new", nargs=-1, required=True)
+@click.pass_context
+def update(ctx, model, new, algorithm, out, replay, lambda_, l1, quiet, **settings):
+    """Go on learning MODEL from NEW files, with the template and the format that it has.
+
+    \b
+      crftrain update model.bin monday.txt
+      crftrain update --replay train.txt -m model2.bin model.bin monday.txt tuesday.txt
+
+    MODEL is replaced when the new one is whole on disk. Labels and attributes that it has not are learnt too. Methods that go
+    to the optimum need the old sentences besides (--replay), and then reach the optimum of both.
+    """
+    from .learn import Settings
+    from .update import update as run
+
+    algorithm = ctx.meta["algorithm"]
+    options = {option.name: settings.pop(option.name) for option in algorithm.options}
+    if not (algorithm.online or replay):
+        able = ", ".join(name for name in optimizers.names() if optimizers.get(name).online)
+        raise click.UsageError(f"{algorithm.name} forgets what is not in its data: it needs --replay OLD; these do not: {able}", ctx)
+    if algorithm.online and settings["passes"] is None:
+        settings["passes"] = 1
+    strengths = {"lambdas": (lambda_,) if lambda_ else (), "l1s": (l1,) if l1 else ()}
+    settings = Settings(paths=new, algorithm=algorithm, options=options, model=out or model, init=model, **strengths, **settings)
+    run_training(ctx, partial(run, replay=replay), settings, quiet)
 
 
 # ---- compare ---------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Sentences -> Corpus and Vocabulary: strings become numbers here and nowhere else.
 
     read_corpus    training data; every name gets the next number, in order of first appearance
+    Learner        the same sentence by sentence, and for a vocabulary that has names already
     Encoder        data to tag or to score, with the names of a Vocabulary; what it does not know is dropped
     expand         what a template makes of sentences, in CRFsuite's item format
 
@@ -22,7 +23,7 @@ from .errors import DataError, TemplateError
 from .read import columns, sentences, source_name
 from .template import Template, builtin, default_name
 
-__all__ = ["Corpus", "Encoder", "Observations", "StringTable", "Vocabulary", "expand", "read_corpus"]
+__all__ = ["Corpus", "Encoder", "Learner", "Observations", "StringTable", "Vocabulary", "expand", "read_corpus"]
 
 
 @dataclass
@@ -91,25 +92,68 @@ def read_corpus(paths, *, template=None, format="conll", label_column=-1, encodi
         raise ValueError(f"format {format!r}")
     if format == "items" and template is not None:
         raise TemplateError(template.name, "a template for items, which are attributes already", "data in columns")
-    labels, nodes, pairs = StringTable(), StringTable(), StringTable()
-    vocabulary = Vocabulary([], nodes, pairs, template, format, 0, 0)
-    builder = Items(labels, nodes, learn=True) if format == "items" else None
-    first = None
+    vocabulary = Vocabulary([], StringTable(), StringTable(), template, format, 0, 0)
+    learner = Learner(vocabulary, label_column=label_column)
     for path in [paths] if isinstance(paths, str) else paths:
-        empty = True
-        for sentence in sentences(path, encoding=encoding):
-            if first is None and format == "conll":
-                _settle_columns(vocabulary, sentence, label_column)
-                builder = Columns(vocabulary.template, labels, nodes, pairs, learn=True)
-            if empty and format == "conll":
-                first = first or sentence
-                builder.expect(vocabulary.n_columns, vocabulary.label_column, _as_in(first, sentence, vocabulary.n_columns))
-            builder.add(sentence)
-            empty = False
-        if empty:
+        if not learner.add_file(path, encoding=encoding):
             raise DataError(source_name(path), "no sentences", "one token a line and a blank line after each sentence")
-    vocabulary.labels = [name.decode() for name in labels.names()]
-    return _without_rare(_corpus(builder, vocabulary), vocabulary, min_freq), vocabulary
+    return _without_rare(learner.take(), vocabulary, min_freq), vocabulary
+
+
+class Learner:
+    """Sentences to learn from as the numbers of a vocabulary, which grows: every new name gets the next number.
+
+    A vocabulary that has no columns yet takes the first sentence's, and a template that suits them.
+    """
+
+    def __init__(self, vocabulary, *, label_column=-1):
+        self.vocabulary, self._label_column = vocabulary, label_column
+        self._labels = StringTable.from_names([label.encode() for label in vocabulary.labels])
+        self._first = self._source = self._builder = None
+        if vocabulary.format == "items":
+            self._builder = Items(self._labels, vocabulary.attributes, learn=True)
+        elif vocabulary.n_columns:
+            self._builder = self._columns()
+
+    def _columns(self):
+        v = self.vocabulary
+        return Columns(v.template, self._labels, v.attributes, v.pair_attributes, learn=True)
+
+    @property
+    def names(self):
+        """How many labels and attributes there are."""
+        v = self.vocabulary
+        return len(self._labels), len(v.attributes) + len(v.pair_attributes)
+
+    def add_file(self, path, *, encoding="utf-8"):
+        """The number of sentences in it."""
+        n = 0
+        for sentence in sentences(path, encoding=encoding):
+            self.add(sentence)
+            n += 1
+        return n
+
+    def add(self, sentence):
+        if sentence.source != self._source and self.vocabulary.format == "conll":
+            self._turn_to(sentence)
+        self._source = sentence.source
+        self._builder.add(sentence)
+
+    def _turn_to(self, sentence):
+        """Make the builder expect the lines of the sentence's source."""
+        v = self.vocabulary
+        if not v.n_columns:
+            _settle_columns(v, sentence, self._label_column)
+            self._builder, self._first = self._columns(), sentence
+        n = v.n_columns
+        expectation = _as_in(self._first, sentence, n) if self._first else f"{n} as in the data that the model was learnt from"
+        self._builder.expect(n, v.label_column, expectation)
+
+    def take(self):
+        """The Corpus of what was added since the last time; the vocabulary then has its labels too."""
+        v = self.vocabulary
+        v.labels += [self._labels.name(j).decode() for j in range(len(v.labels), len(self._labels))]
+        return _corpus(self._builder, v)
 
 
 def _settle_columns(vocabulary, sentence, label_column):

@@ -1,14 +1,19 @@
 """What the commands that train share: the flags of the algorithm that -a names, strengths, and a line for each step."""
 
 import re
+import signal
 import sys
+from itertools import product
 
 import click
+from click.core import ParameterSource
 
 from . import optimizers
 from .strength import Strength
+from .train import StopSignal
 
 DEFAULT_ALGORITHM = "sag"
+DEFAULT_ONLINE = "sgd-l1"  # for new sentences alone
 DEFAULT_FOR_L1 = "owlqn"  # the first to reach any objective that is near the optimum
 
 
@@ -25,8 +30,40 @@ class Parsed(click.ParamType):
             return self.fail(str(error), param, ctx)
 
 
-STRENGTHS = Parsed("X[,X...]", Strength.parse_list)
+STRENGTH, STRENGTHS = Parsed("X", Strength.parse), Parsed("X[,X...]", Strength.parse_list)
 NUMBER = click.FloatRange(min=0, min_open=True)
+
+
+TRAINING = (
+    click.option("--dev", metavar="FILE", help="Held-out data: scored after each step, the best step is kept."),
+    click.option(
+        "--select",
+        type=click.Choice(["score", "likelihood"]),
+        default="score",
+        show_default=True,
+        help="What --dev decides by: F1 or accuracy, or the likelihood.",
+    ),
+    click.option("--patience", type=click.IntRange(min=1), metavar="N", help="Stop after N steps without a better score on --dev."),
+    click.option("--passes", type=click.IntRange(min=1), metavar="N", help="Most steps: passes, or iterations of a batch method."),
+    click.option("--max-passes", type=NUMBER, metavar="X", help="Largest number of effective passes over the data."),
+    click.option("--max-seconds", type=NUMBER, metavar="X", help="Longest time for optimisation."),
+    click.option(
+        "--tol", type=click.FloatRange(min=0), metavar="X", help="Stop when the gap is at most X times the gap at zero weights; 0: never."
+    ),
+    click.option("-j", "--threads", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Threads."),
+    click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of everything random."),
+    click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text."),
+    click.option("--log", metavar="FILE", help="Write a JSON line for the start, each step and the end."),
+    click.option("--trace", is_flag=True, help="Compute the exact objective after each step (not counted in seconds or passes)."),
+    click.option("-q", "--quiet", is_flag=True, help="Print errors only."),
+)
+
+
+def training_options(command):
+    """The command with the options that all commands that train a model have."""
+    for option in reversed(TRAINING):
+        command = option(command)
+    return command
 
 
 def _click_option(option):
@@ -43,8 +80,13 @@ class AlgorithmCommand(click.Command):
     """A command that trains has the options of the algorithm that -a names, and no others."""
 
     def parse_args(self, ctx, args):
-        ctx.meta["algorithm"] = algorithm_named(_value_of(args, ("-a", "--algorithm")) or default_algorithm(args), ctx)
+        ctx.meta["algorithm"] = algorithm_named(_value_of(args, ("-a", "--algorithm")) or self.default(args), ctx)
         return super().parse_args(ctx, self._long_flags(ctx, args))
+
+    @staticmethod
+    def default(args):
+        """The name of the algorithm where -a names none."""
+        return default_algorithm(args)
 
     def get_params(self, ctx):
         algorithm = ctx.meta.get("algorithm") or algorithm_named(DEFAULT_ALGORITHM, ctx)
@@ -90,6 +132,16 @@ class AlgorithmCommand(click.Command):
             raise click.UsageError(f"-p {name}: {error}", ctx) from None
 
 
+class UpdateCommand(AlgorithmCommand):
+    """`update` can do with new sentences alone if the algorithm can."""
+
+    HELP = f"Training algorithm; `crftrain algorithms` lists them.  [default: {DEFAULT_ONLINE}; {DEFAULT_ALGORITHM} with --replay]"
+
+    @staticmethod
+    def default(args):
+        return DEFAULT_ALGORITHM if any(arg.startswith("--replay") for arg in args) else DEFAULT_ONLINE
+
+
 def default_algorithm(args):
     """The algorithm where -a names none: --l1 above 0 needs one that can."""
     given = [re.match("(?:--|-[qh]*p *)?l1=(.*)", arg) for arg in args]
@@ -126,11 +178,9 @@ def strengths(ctx, algorithm, lambdas, l1s):
     l1s = l1s or (Strength(0.0),)
     if len(lambdas) > 1 and len(l1s) > 1:
         raise click.UsageError("--lambda and --l1 cannot both be lists", ctx)
-    if any(l1.number for l1 in l1s) and "l1" not in algorithm.solves:
-        able = [name for name in optimizers.names() if "l1" in optimizers.get(name).solves]
-        raise click.UsageError(f"{algorithm.name} cannot solve --l1" + (f"; these can: {', '.join(able)}" if able else ""), ctx)
-    if any(not l2.number for l2 in lambdas) and not algorithm.solves & {"no-l2"}:
-        raise click.UsageError(f"{algorithm.name} needs --lambda above 0", ctx)
+    for l2, l1 in product(lambdas, l1s):
+        if reason := optimizers.refusal(algorithm, l2.number, l1.number):
+            raise click.UsageError(reason, ctx)
     return lambdas, l1s
 
 
@@ -162,3 +212,23 @@ class ProgressLine:
     def close(self):
         if self.bar is not None:
             self.bar.close()
+
+
+def run_training(ctx, run, settings, quiet):
+    """run(settings, say=..., watch=..., stop=...) under signals, with messages and an exit status."""
+    for needs_dev in ("patience", "select"):
+        if ctx.get_parameter_source(needs_dev) is ParameterSource.COMMANDLINE and not settings.dev:
+            raise click.UsageError(f"--{needs_dev} needs --dev", ctx)
+    say = (lambda text: None) if quiet else (lambda text: click.echo(text, err=True))
+    if settings.algorithm.name == DEFAULT_FOR_L1 and ctx.get_parameter_source("algorithm") is not ParameterSource.COMMANDLINE:
+        say(f"algorithm: {settings.algorithm.name}, chosen for --l1 (-a chooses another)")
+    watch = (lambda step_name: ()) if quiet else (lambda step_name: (ProgressLine(step_name),))
+    with StopSignal(say) as stop:
+        try:
+            outcome = run(settings, say=say, watch=watch, stop=stop)
+        except KeyboardInterrupt:
+            ctx.exit(128 + (stop.number or signal.SIGINT))
+    if outcome is not None:
+        say(f"{settings.model}: {outcome.model_bytes:,} bytes")
+    if stop.number is not None:
+        ctx.exit(128 + stop.number)

@@ -12,7 +12,7 @@ import sys
 import time
 import zlib
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 
@@ -141,15 +141,21 @@ def learn(settings, *, say=lambda text: None, watch=lambda step_name: (), stop=N
     model.check_writable(settings.model)
     with Log.to(settings.log) as log:
         training = prepare(settings, say)
-        heldout = None
-        if settings.dev:
-            heldout = HeldOutData(settings.dev, training.vocabulary, encoding=settings.encoding)
-        say(describe(settings, training))
-        if settings.folds:
-            say(cross_validate(settings, training, fit_point, stop=stop))
-        outcome, facts = _follow_path(settings, training, heldout, log, say, watch, stop)
-        outcome.model_bytes = model.save(settings.model, training.vocabulary, training.layout, outcome.w, facts)
-        log.write("end", **end_event(outcome), peak_rss_mb=_peak_rss(), model_bytes=outcome.model_bytes)
+        w = _first_weights(settings, training, say)
+        return train(settings, training, w, log=log, say=say, watch=watch, stop=stop)
+
+
+def train(settings, training, w, *, log, say, watch, stop, more_facts=MappingProxyType({})):
+    """Steps 3 and 4, from the weights w; the model also says more_facts."""
+    heldout = None
+    if settings.dev:
+        heldout = HeldOutData(settings.dev, training.vocabulary, encoding=settings.encoding)
+    say(describe(settings, training))
+    if settings.folds:
+        say(cross_validate(settings, training, fit_point, stop=stop))
+    outcome, facts = _follow_path(settings, training, w, heldout, log, say, watch, stop)
+    outcome.model_bytes = model.save(settings.model, training.vocabulary, training.layout, outcome.w, {**facts, **more_facts})
+    log.write("end", **end_event(outcome), peak_rss_mb=_peak_rss(), model_bytes=outcome.model_bytes)
     return outcome
 
 
@@ -167,6 +173,11 @@ def prepare(settings, say=lambda text: None):
     )
     if settings.format == "conll" and template is None:
         say(f"template: {vocabulary.template.name}, chosen for {vocabulary.n_columns - 1} columns beside the label (-t chooses another)")
+    return numbered(settings, corpus, vocabulary, started)
+
+
+def numbered(settings, corpus, vocabulary, started):
+    """A Training, once there are a corpus and its vocabulary."""
     dense = number(corpus, vocabulary) if settings.features == "observed" else 0
     layout = arrange(corpus, vocabulary, features=settings.features, transitions=settings.transitions, dense=dense)
     return Training(corpus, vocabulary, dense, layout, time.perf_counter() - started)
@@ -268,9 +279,9 @@ def fit_point(settings, training, *, point=0, w=None, heldout=None, before=None,
     return fit(problem, optimiser, tol=_tol(settings), monitors=watching, trace=settings.trace, start=start), optimiser
 
 
-def _follow_path(settings, training, heldout, log, say, watch, stop):
+def _follow_path(settings, training, w, heldout, log, say, watch, stop):
     """Train at each strength, each from where the one before ended; (the chosen outcome, its facts)."""
-    w, path, chosen, optimiser = _first_weights(settings, training, say), points(settings), None, None
+    path, chosen, optimiser = points(settings), None, None
     for k, (l2, l1) in enumerate(path):
         where = {"path": k} if len(path) > 1 else {}
         log.write("start", **where, **start_event(settings, training, k), encode_seconds=training.encode_seconds, version=__version__)
@@ -301,7 +312,7 @@ def _first_weights(settings, training, say):
     """Zero, or the weights of another model."""
     if not settings.init:
         return np.zeros(training.layout.n_features)
-    w, placed = initial_weights(settings.init, training.vocabulary, training.layout)
+    w, placed = initial_weights(model.load(settings.init), training.vocabulary, training.layout)
     say(f"{settings.init}: {placed:,} of its weights are the start")
     return w
 

@@ -1,33 +1,52 @@
 """Weights of an old model for a new training: by the names of attributes and labels, so data and features may have changed."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from .model import load
 
-
-def initial_weights(path, vocabulary, layout):
-    """(w, how many weights of the model were placed): float64[F] for the layout, zero where the model has nothing to say."""
-    old = load(path)
+def initial_weights(old, vocabulary, layout):
+    """(w, how many weights of the old model were placed): float64[F] for the layout, zero where the model has nothing to say."""
     w = np.zeros(layout.n_features)
-    new_label = _numbers(old.vocabulary.labels, {label: j for j, label in enumerate(vocabulary.labels)}.get)
-    table, pair_table = vocabulary.attributes, vocabulary.pair_attributes
-    new_attribute = _numbers(old.vocabulary.attributes.names(), lambda name: table.get(name))
-    new_pair_attribute = _numbers(old.vocabulary.pair_attributes.names(), lambda name: pair_table.get(name))
-    n, old_n = layout.n_labels, old.layout.n_labels
+    return w, sum(
+        _place(w, values, owner, member, *block)
+        for (owner, member, values), block in zip(_translated(old, vocabulary), _blocks(layout), strict=True)
+    )
+
+
+def widened(layout, old, vocabulary):
+    """The layout with the weights of an old model added, whose names the vocabulary has."""
+    nodes, transitions, pairs = (
+        _union(owner, member, *block) for (owner, member, _), block in zip(_translated(old, vocabulary), _blocks(layout), strict=True)
+    )
+    ptr, label = (layout.ptr, None) if layout.label is None else nodes
+    transition = transitions[1]
+    return replace(layout, ptr=ptr, label=label, transition=transition, pair_ptr=pairs[0] + ptr[-1] + len(transition), pair=pairs[1])
+
+
+def _blocks(layout):
+    """(ptr, member, how many members there may be) of node blocks, of the transitions as one block, and of pair blocks."""
+    n, transitions = layout.n_labels, layout.transitions
+    yield layout.ptr, layout.node_labels(), n
+    yield np.array([transitions.start, transitions.stop]), layout.transition, n * n
+    yield layout.pair_ptr, layout.pair, n * n
+
+
+def _translated(old, vocabulary):
+    """(owner, member, value) of the weights of a model in the numbers of a vocabulary, -1 for unknown names; kinds as in _blocks."""
+    label = _numbers(old.vocabulary.labels, {name: j for j, name in enumerate(vocabulary.labels)}.get)
+    n, old_n = len(vocabulary.labels), old.layout.n_labels
+    attribute = _numbers(old.vocabulary.attributes.names(), vocabulary.attributes.get)
+    pair_attribute = _numbers(old.vocabulary.pair_attributes.names(), vocabulary.pair_attributes.get)
 
     def pairs(numbers):
-        first, second = new_label[numbers // old_n], new_label[numbers % old_n]
+        first, second = label[numbers // old_n], label[numbers % old_n]
         return np.where((first < 0) | (second < 0), -1, first * n + second)
 
-    transitions = np.array([layout.transitions.start, layout.transitions.stop])
-    w_old = np.split(old.w, [old.layout.transitions.start, old.layout.transitions.stop])
-    return w, (
-        _place(
-            w, w_old[0], _owners(old.layout.ptr, new_attribute), new_label[old.layout.node_labels()], layout.ptr, layout.node_labels(), n
-        )
-        + _place(w, w_old[1], np.zeros(len(w_old[1]), np.int64), pairs(old.layout.transition), transitions, layout.transition, n * n)
-        + _place(w, w_old[2], _owners(old.layout.pair_ptr, new_pair_attribute), pairs(old.layout.pair), layout.pair_ptr, layout.pair, n * n)
-    )
+    nodes, transitions, of_pairs = np.split(old.w, [old.layout.transitions.start, old.layout.transitions.stop])
+    yield _owners(old.layout.ptr, attribute), label[old.layout.node_labels()], nodes
+    yield np.zeros(len(transitions), np.int64), pairs(old.layout.transition), transitions
+    yield _owners(old.layout.pair_ptr, pair_attribute), pairs(old.layout.pair), of_pairs
 
 
 def _numbers(names, lookup):
@@ -42,10 +61,21 @@ def _owners(ptr, number):
 
 def _place(w, values, owner, member, ptr, members, width):
     """w at (owner, member) = values, where the new layout has that weight; blocks and their members rise."""
-    keys = np.repeat(np.arange(len(ptr) - 1, dtype=np.int64), np.diff(ptr)) * width + members
+    keys = _keys(ptr, members, width)
     wanted = owner * width + member
     at = np.searchsorted(keys, wanted)
     known = (owner >= 0) & (member >= 0) & (at < len(keys))
     known[known] = keys[at[known]] == wanted[known]
     w[ptr[0] + at[known]] = values[known]
     return int(known.sum())
+
+
+def _union(owner, member, ptr, members, width):
+    """(ptr from 0, members) of the blocks with the weights (owner, member) added."""
+    keys = np.union1d(_keys(ptr, members, width), owner * width + member)
+    return np.searchsorted(keys, np.arange(len(ptr), dtype=np.int64) * width), (keys % width).astype(np.int32)
+
+
+def _keys(ptr, members, width):
+    """int64, rising: a number for each weight of the blocks."""
+    return np.repeat(np.arange(len(ptr) - 1, dtype=np.int64), np.diff(ptr)) * width + members

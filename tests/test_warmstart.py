@@ -69,7 +69,7 @@ def test_weights_land_by_name(settings, saved, template, tmp_path, old, new, fea
     path, training, w_old = saved(old, template=template, features=features[0], transitions=transitions[0])
     (tmp_path / "new.txt").write_text(new)
     made = prepare(settings(paths=(str(tmp_path / "new.txt"),), template=template, features=features[1], transitions=transitions[1]))
-    w, placed = initial_weights(path, made.vocabulary, made.layout)
+    w, placed = initial_weights(model.load(path), made.vocabulary, made.layout)
     before, after = by_name(training.vocabulary, training.layout, w_old), by_name(made.vocabulary, made.layout, w)
     assert len(after) == made.layout.n_features
     assert after == {name: before.get(name, 0.0) for name in after}
@@ -83,7 +83,7 @@ def test_nothing_in_common_is_zero(settings, saved, tmp_path):
     path, *_ = saved("a b X\nc d Y\n\n")
     (tmp_path / "new.txt").write_text("e f Z\ng h W\n\n")
     made = prepare(settings(paths=(str(tmp_path / "new.txt"),)))
-    w, placed = initial_weights(path, made.vocabulary, made.layout)
+    w, placed = initial_weights(model.load(path), made.vocabulary, made.layout)
     assert placed == 0
     assert not w.any()
 
@@ -93,7 +93,7 @@ def test_a_label_of_the_same_name_elsewhere_keeps_its_weights(settings, saved, t
     path, training, w_old = saved("a a X\nb b Y\nc c Z\n\n", transitions="observed")
     (tmp_path / "new.txt").write_text("c c Z\nb b Y\na a X\n\n")
     made = prepare(settings(paths=(str(tmp_path / "new.txt"),)))
-    w, placed = initial_weights(path, made.vocabulary, made.layout)
+    w, placed = initial_weights(model.load(path), made.vocabulary, made.layout)
     before, after = by_name(training.vocabulary, training.layout, w_old), by_name(made.vocabulary, made.layout, w)
     assert made.vocabulary.labels != training.vocabulary.labels
     assert after["X", "Y"] == before["X", "Y"]

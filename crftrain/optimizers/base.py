@@ -108,6 +108,7 @@ class Algorithm:
     solves: frozenset  # of "l2", "l1" (both: elastic net), "no-l2": works with lambda = 0
     make: Callable
     options: tuple = ()
+    online: bool = False  # its steps descend from whatever w is: `update` can use it on new sequences alone
     step_name: str = "pass"  # what a step is: "pass" over the sequences, or "iteration" of a batch method
     tol: float = 1e-6  # stop at gap <= tol * gap at w = 0
     passes: int = 200  # the largest number of steps

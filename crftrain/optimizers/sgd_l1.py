@@ -105,6 +105,7 @@ ALGORITHM = Algorithm(
         ALPHA,
     ),
     make=SgdL1,
+    online=True,
     memory=lambda facts, options: {"weights, and what they have paid": int(8 * facts.n_features * (3 + 2 * padding(facts.n_labels)))},
     passes=30,
     details=(
