@@ -3,18 +3,15 @@
 from libc.stdint cimport int64_t
 
 from ._kernels cimport Lattice, Tokens
-from ._lazy cimport LazyWeights
+from ._descent cimport DescentWeights
 
 
-cdef class PenalisedWeights(LazyWeights):
+cdef class PenalisedWeights(DescentWeights):
     cdef double u               # the penalty that every weight could have received so far, in the scale of v
     cdef double* stamps         # [blocks] u when the block last paid; NULL: blocks keep q instead
-    cdef void update(self, const Tokens* s, int64_t first, int64_t T, Lattice* X, double step, double c) noexcept nogil
-    cdef void descend(self, const Tokens* s, int64_t first, int64_t T, Lattice* X, double step) noexcept nogil
+    cdef void descend(self, const Tokens* s, int64_t first, int64_t T, Lattice* X) noexcept nogil
     cdef void pay(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil
     cdef void pay_block(self, int64_t block, int64_t n, double* v, double* q) noexcept nogil
-    cdef void shrink(self, double factor) noexcept nogil
-    cdef void rescale(self) noexcept nogil
     cdef double owed(self, int64_t block) noexcept nogil
 
 

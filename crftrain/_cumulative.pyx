@@ -25,8 +25,6 @@ import numpy as np
 
 from ._kernels cimport BlockView, scatter_pairs, simd
 
-cdef double SMALL = 1e-100      # of beta, below which v is scaled
-
 
 cdef inline double paid(double v, double q, double o) noexcept nogil:
     cdef double above = v - (o + q), below = v + (o - q)
@@ -39,11 +37,11 @@ cdef inline double put(double* out, double w, double top) noexcept nogil:
     return top if fabs(w) <= top else fabs(w) if top == top else top
 
 
-cdef class PenalisedWeights(LazyWeights):
+cdef class PenalisedWeights(DescentWeights):
     """v, q (in the place of LazyWeights' d) and u; subclasses say when blocks pay."""
 
     def __init__(self, layout, w):
-        LazyWeights.__init__(self, layout, np.array(w))
+        DescentWeights.__init__(self, layout, np.array(w))
         self.start(w)
 
     def start(self, double[::1] w):
@@ -59,21 +57,11 @@ cdef class PenalisedWeights(LazyWeights):
             for p in range(self.v.nodes.ptr[a], self.v.nodes.ptr[a + 1]):
                 self.d.rows[a * self.W.LP + self.v.nodes.label[p]] = 0
 
-    cdef void settle(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil:
-        """What has to be paid before the blocks of T tokens are read: here nothing."""
-
-    cdef void update(self, const Tokens* s, int64_t first, int64_t T, Lattice* X, double step, double c) noexcept nogil:
-        """v <- v - step F' (q, edge, P) of T tokens, and a penalty c for all. X is not the same afterwards."""
-
-    cdef void descend(self, const Tokens* s, int64_t first, int64_t T, Lattice* X, double step) noexcept nogil:
-        cdef int64_t k, size = X.L * X.LP
-        for k in range(T * X.LP):
-            X.q[k] *= -step
+    cdef void descend(self, const Tokens* s, int64_t first, int64_t T, Lattice* X) noexcept nogil:
+        """v += F' (q, edge, P) of T tokens, in rows also where there are no weights."""
         simd.scatter(&s.nodes, &self.v.nodes, first, T, X.L, X.LP, X.q)
-        simd.axpy(size, -step, X.edge, &self.v_edge[0])
+        simd.axpy(X.L * X.LP, 1.0, X.edge, &self.v_edge[0])
         if s.pairs.ptr != NULL:
-            for k in range(size, T * size):
-                X.P[k] *= -step
             scatter_pairs(s, &self.v.pairs, first, T, X)
 
     cdef void pay(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil:
@@ -112,14 +100,8 @@ cdef class PenalisedWeights(LazyWeights):
     cdef double owed(self, int64_t block) noexcept nogil:
         return self.u if self.stamps == NULL else self.u - self.stamps[block]
 
-    cdef void shrink(self, double factor) noexcept nogil:
-        """w <- factor w, and what is owed and paid with it."""
-        self.beta *= factor
-        if self.beta < SMALL:
-            self.rescale()
-
     cdef void rescale(self) noexcept nogil:
-        """beta = 1 again."""
+        """beta = 1 again, with what is owed and paid."""
         cdef int64_t k
         cdef double b = self.beta
         for k in range(self.v.rows.shape[0]):
@@ -184,9 +166,9 @@ cdef class PenalisedWeights(LazyWeights):
 
 
 cdef class CumulativeWeights(PenalisedWeights):
-    cdef void update(self, const Tokens* s, int64_t first, int64_t T, Lattice* X, double step, double c) noexcept nogil:
+    cdef void update(self, const Tokens* s, int64_t first, int64_t T, Lattice* X, double c) noexcept nogil:
         self.u += c
-        self.descend(s, first, T, X, step)
+        self.descend(s, first, T, X)
         self.pay(s, first, T)
 
 
@@ -199,16 +181,16 @@ cdef class ClippedWeights(PenalisedWeights):
         """The blocks of T tokens pay for the steps they slept through."""
         self.pay(s, first, T)
 
-    cdef void update(self, const Tokens* s, int64_t first, int64_t T, Lattice* X, double step, double c) noexcept nogil:
-        self.descend(s, first, T, X, step)
+    cdef void update(self, const Tokens* s, int64_t first, int64_t T, Lattice* X, double c) noexcept nogil:
+        self.descend(s, first, T, X)
         self.u += c
         self.pay(s, first, T)
 
 
 cdef class NaiveWeights(PenalisedWeights):
-    cdef void update(self, const Tokens* s, int64_t first, int64_t T, Lattice* X, double step, double c) noexcept nogil:
+    cdef void update(self, const Tokens* s, int64_t first, int64_t T, Lattice* X, double c) noexcept nogil:
         self.pull(c)
-        self.descend(s, first, T, X, step)
+        self.descend(s, first, T, X)
         self.pay(s, first, T)       # u is 0: it only clears what does not exist
 
     cdef void pull(self, double c) noexcept nogil:

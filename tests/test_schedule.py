@@ -6,32 +6,41 @@ import numpy as np
 import pytest
 
 from crftrain.errors import TrainingError
-from crftrain.optimizers._schedule import ALPHA, ETA, FIRST, FORMULAS, PASSES, calibrate, rates, schedule_option, trial_rates
+from crftrain.optimizers._schedule import ALPHA, ETA, FIRST, FORMULAS, PASSES, Schedule, calibrate, grid, schedule_option
 
 
-@pytest.mark.parametrize("schedule", FORMULAS)
-def test_the_first_step_has_the_first_size_and_later_ones_are_shorter(schedule):
-    eta = rates(schedule, 0.5, 0.9, 0, 1000, 100)
-    assert eta[0] == 0.5
-    assert (np.diff(eta) < 0).all()
+@pytest.mark.parametrize("name", FORMULAS)
+def test_the_first_step_has_the_first_size_and_later_ones_are_not_longer(name):
+    eta = Schedule(name).rates(0.5, 0, 1000, 100)
+    assert eta[0] == (0.5 if name != "pegasos" else 50.0)
+    assert (np.diff(eta) < 0).all() or name == "constant"
+    assert (np.diff(eta) <= 0).all()
     assert (eta > 0).all()
 
 
-@pytest.mark.parametrize("schedule", FORMULAS)
-def test_passes_join(schedule):
+@pytest.mark.parametrize("name", FORMULAS)
+def test_passes_join(name):
     """The rates of a pass do not depend on where the one before was cut."""
-    whole = rates(schedule, 0.3, 0.85, 0, 70, 35)
-    parts = [rates(schedule, 0.3, 0.85, first, 10, 35) for first in range(0, 70, 10)]
+    schedule = Schedule(name, decay=0.7)
+    whole = schedule.rates(0.3, 0, 70, 35)
+    parts = [schedule.rates(0.3, first, 10, 35) for first in range(0, 70, 10)]
     assert np.concatenate(parts).tobytes() == whole.tobytes()
 
 
 def test_formulas():
-    """After one pass: half of it, and alpha of it."""
-    assert rates("inverse", 0.4, 0.85, 50, 1, 50) == pytest.approx(0.2, rel=1e-15)
-    assert rates("inverse", 0.4, 0.85, 150, 1, 50) == pytest.approx(0.1, rel=1e-15)
-    assert rates("exponential", 0.4, 0.85, 50, 1, 50) == pytest.approx(0.34, rel=1e-15)
-    assert rates("exponential", 0.4, 0.85, 75, 1, 50) == pytest.approx(0.4 * 0.85**1.5, rel=1e-14)
-    assert rates("exponential", 0.4, 1.0, 1000, 1, 50) == 0.4
+    """Of 0.4, after passes over 50 units at lambda = 0.06, which is decay 3."""
+    after = {
+        ("constant", 7.0): 0.4,
+        ("inverse", 1.0): 0.2,
+        ("inverse", 3.0): 0.1,
+        ("exponential", 1.0): 0.34,
+        ("exponential", 1.5): 0.4 * 0.85**1.5,
+        ("bottou", 2.0): 0.4 / (1 + 0.4 * 0.06 * 100),
+        ("pegasos", 2.0): 0.4 / (0.06 * 101),
+    }
+    for (name, passes), value in after.items():
+        assert Schedule(name, 0.85, 3.0).rates(0.4, round(50 * passes), 1, 50) == pytest.approx(value, rel=1e-14)
+    assert Schedule("exponential", 1.0).rates(0.4, 1000, 1, 50) == 0.4
 
 
 def test_options():
@@ -71,12 +80,16 @@ def test_the_minimum_is_between_the_neighbours_of_the_best_trial():
         assert all(values[nearest] <= values[eta] for eta in (nearest / 2, 2 * nearest))
 
 
-@pytest.mark.parametrize("schedule", FORMULAS)
-def test_a_trial_is_a_picture_of_the_whole_training(schedule):
+@pytest.mark.parametrize("name", [name for name in FORMULAS if name != "pegasos"])
+def test_a_trial_is_a_picture_of_the_whole_training(name):
     """As many rates as asked for, from the first to what the last pass would have come to."""
-    eta = trial_rates(schedule, 0.5, 0.85, 90)
-    whole = rates(schedule, 0.5, 0.85, 0, PASSES * 90, 90)
-    np.testing.assert_allclose(eta, whole[::PASSES], rtol=1e-12)
+    schedule = Schedule(name, decay=0.7)
+    np.testing.assert_allclose(schedule.trial_rates(0.5, 90), schedule.rates(0.5, 0, PASSES * 90, 90)[::PASSES], rtol=1e-12)
+
+
+@pytest.mark.parametrize("best, found", [(1e-4, 1e-4), (0.02, 0.01), (0.05, 0.1), (4.0, 10.0), (90.0, 100.0)])
+def test_the_grid_finds_the_nearest_power_of_ten(best, found):
+    assert grid(lambda eta: math.log(eta / best) ** 2) == pytest.approx(found, rel=1e-12)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])

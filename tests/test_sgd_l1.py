@@ -7,7 +7,7 @@ from problems import KINDS, kind, larger
 
 from crftrain import optimizers
 from crftrain.errors import TrainingError
-from crftrain.optimizers._schedule import rates
+from crftrain.optimizers._schedule import Schedule
 from crftrain.optimizers.sgd_l1 import PENALTIES
 
 SGD = optimizers.get("sgd-l1")
@@ -82,7 +82,7 @@ def test_lazy_weights_equal_the_dense_twin(name, penalty, l1, l2):
     n, draws = made.corpus.n_sequences, np.random.default_rng(1)
     for k in range(3):
         opt.step()
-        for i, eta in zip(draws.permutation(n), rates("exponential", 0.5, 0.85, k * n, n, n), strict=True):
+        for i, eta in zip(draws.permutation(n), Schedule("exponential").rates(0.5, k * n, n, n), strict=True):
             twin.step(i, eta)
         np.testing.assert_allclose(w, twin.settled(), rtol=0, atol=1e-12)
         if penalty == "cumulative":
@@ -100,7 +100,7 @@ def test_a_scale_that_becomes_tiny_changes_nothing(penalty):
     twin, n, draws = Twin(made, penalty, l1, l2, w), made.corpus.n_sequences, np.random.default_rng(1)
     for k in range(6):
         opt.step()
-        for i, eta in zip(draws.permutation(n), rates("inverse", 0.5, 1.0, k * n, n, n), strict=True):
+        for i, eta in zip(draws.permutation(n), Schedule("inverse").rates(0.5, k * n, n, n), strict=True):
             twin.step(i, eta)
         np.testing.assert_allclose(w, twin.settled(), rtol=1e-9, atol=1e-300)
 
@@ -164,7 +164,7 @@ def test_writing_the_settled_weights_changes_no_debt(penalty):
     assert all(look.tobytes() == w.tobytes() for look in looks)
     assert all(before[key].tobytes() == array.tobytes() for key, array in opt.weights.state().items())
     n, draws = made.corpus.n_sequences, np.random.default_rng(1)
-    eta = rates("exponential", 0.5, 0.85, 0, 2 * n, n)
+    eta = Schedule("exponential").rates(0.5, 0, 2 * n, n)
     other.steps.descend(np.concatenate([draws.permutation(n), draws.permutation(n)]), eta)
     other.weights.write(v)
     opt.step()

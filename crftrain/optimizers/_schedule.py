@@ -1,16 +1,22 @@
 """Step sizes of the stochastic methods: how they fall, and where they start.
 
+    constant       eta_k = eta
     inverse        eta_k = eta / (1 + k/n)          Collins et al. 2008
     exponential    eta_k = eta alpha^(k/n)          Tsuruoka, Tsujii, Ananiadou 2009, section 3.3
+    bottou         eta_k = eta / (1 + eta lambda k)   Bottou 2010; CRFsuite
+    pegasos        eta_k = eta / (lambda (k + 1))   Shalev-Shwartz et al. 2011
 
-k counts steps, one for each sequence. The first, eta, can be found on a sample of the data, as Bottou's sgd and CRFsuite
-do: trials from the same weights, doubling eta while that leaves a lower objective, or halving it if the first doubling did
-not; then the minimum of the parabola over log eta through the best trial and its neighbours. A trial here is the whole
-training in small: one pass over the sample, along which the rate falls as it will in PASSES passes. (At a constant rate the
-noise decides, and what wins is two to four times too small for a rate that falls.)
+k counts steps, one for each unit (a sequence, or a batch of them), n are the units. The first, eta, can be found by trials.
+
+`auto` looks at a sample of the data, as Bottou's sgd and CRFsuite do: trials from the same weights, doubling eta while that
+leaves a lower objective, or halving it if the first doubling did not; then the minimum of the parabola over log eta through
+the best trial and its neighbours. A trial here is the whole training in small: one pass over the sample, along which the rate
+falls as it will in PASSES passes. (At a constant rate the noise decides, and what wins is two to four times too small for a
+rate that falls.) `grid` does the same with powers of ten, and GRID_PASSES passes over all the data for each of them.
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,13 +24,23 @@ from ..errors import TrainingError
 from .base import Option
 
 FORMULAS = {
-    "inverse": lambda k, eta, alpha: eta / (1 + k),
-    "exponential": lambda k, eta, alpha: eta * alpha**k,
+    "constant": lambda k, n, eta, how: np.full(len(k), eta),
+    "inverse": lambda k, n, eta, how: eta / (1 + k / n),
+    "exponential": lambda k, n, eta, how: eta * how.alpha ** (k / n),
+    "bottou": lambda k, n, eta, how: eta / (1 + eta * how.decay * (k / n)),
+    "pegasos": lambda k, n, eta, how: eta / (how.decay * ((k + 1) / n)),
 }
-SAMPLE, PASSES = 1000, 30  # sequences of the sample; passes that a trial is a picture of
+SAMPLE, PASSES = 1000, 30  # units of the sample; passes that a trial is a picture of
+GRID_PASSES = 5
 FIRST, TRIALS = 0.1, 20
 
-ETA = Option("eta", "auto", "the first step size; auto finds one on a sample", above=0.0, words=("auto",))
+ETA = Option(
+    "eta",
+    "auto",
+    "the first step size; auto finds one on a sample, grid a power of ten by 5 passes over all data for each",
+    above=0.0,
+    words=("auto", "grid"),
+)
 ALPHA = Option("alpha", 0.85, "exponential: what the step size is multiplied by in a pass", above=0.0, maximum=1.0)
 
 
@@ -33,24 +49,50 @@ def schedule_option(*names):
     return Option("schedule", names[0], "how step sizes fall", choices=names)
 
 
-def rates(schedule, eta, alpha, first, count, n):
-    """float64[count]: the step sizes of steps first .. first + count - 1."""
-    return FORMULAS[schedule](np.arange(first, first + count) / n, eta, alpha)
+@dataclass(frozen=True)
+class Schedule:
+    """How step sizes fall; decay is lambda n."""
 
+    name: str
+    alpha: float = 0.85
+    decay: float = 1.0
 
-def trial_rates(schedule, eta, alpha, count):
-    """The step sizes of a trial with so many steps."""
-    return rates(schedule, eta, alpha, 0, count, count / PASSES)
+    def __post_init__(self):
+        if self.name == "pegasos" and not self.decay > 0:
+            raise TrainingError("--schedule pegasos", "lambda is 0", "lambda > 0: its step sizes are eta / (lambda k)")
+
+    def rates(self, eta, first, count, n):
+        """float64[count]: the step sizes of steps first .. first + count - 1."""
+        with np.errstate(over="ignore"):
+            return FORMULAS[self.name](np.arange(first, first + count, dtype=float), n, eta, self)
+
+    def trial_rates(self, eta, count):
+        """The step sizes of a trial with so many steps."""
+        return self.rates(eta, 0, count, count / PASSES)
 
 
 def calibrate(trial):
     """The step size with the least trial(eta), the objective on a sample; a trial that fails is infinite."""
+    best, value = valley(trial, 2.0)
+    below, least, above = value(best - 1), value(best), value(best + 1)
+    bend = below - 2 * least + above
+    shift = 0.5 * (below - above) / bend if 0 < bend < math.inf else 0.0
+    return FIRST * 2.0 ** (best + shift)
+
+
+def grid(trial):
+    """The power of ten with the least trial(eta)."""
+    return FIRST * 10.0 ** valley(trial, 10.0)[0]
+
+
+def valley(trial, base):
+    """(the power of the base, times FIRST, from which trials get worse both ways, trial of a power)."""
     values = {}
 
     def value(power):
         if power not in values:
             try:
-                f = trial(FIRST * 2.0**power)
+                f = trial(FIRST * base**power)
             except TrainingError:
                 f = math.inf
             values[power] = f if math.isfinite(f) else math.inf
@@ -61,7 +103,4 @@ def calibrate(trial):
         best += 1
     while best > -TRIALS and (value(best - 1) < value(best) or value(best) == math.inf):
         best -= 1
-    below, least, above = value(best - 1), value(best), value(best + 1)
-    bend = below - 2 * least + above
-    shift = 0.5 * (below - above) / bend if 0 < bend < math.inf else 0.0
-    return FIRST * 2.0 ** (best + shift)
+    return best, value

@@ -38,10 +38,11 @@ cdef int32_t MOST = 20          # the longest run of searches left out is 2^(MOS
 
 
 cdef class Sequential:
-    def __init__(self, Problem problem, double[::1] w, *, batch=1, skip=True):
+    def __init__(self, Problem problem, double[::1] w, *, batch=1, skip=True, lazy=None):
+        """lazy: the LazyWeights of a subclass' own kind."""
         cdef int L = problem.n_labels
         self.problem, self.sequences, self.s = problem, problem.sequences, &problem.sequences.s
-        self.lazy = LazyWeights(problem.layout, w)
+        self.lazy = LazyWeights(problem.layout, w) if lazy is None else lazy
         self.local = LocalGradient(self.lazy)
         self.units = np.append(np.arange(0, problem.n_sequences, batch), problem.n_sequences)
         self.n_units = self.units.shape[0] - 1

@@ -19,15 +19,10 @@ has not changed.
 Reference: Tsuruoka, Tsujii, Ananiadou 2009.
 """
 
-import math
-
-import numpy as np
-
 from .._cumulative import ClippedWeights, CumulativeWeights, NaiveWeights
-from ..errors import TrainingError
-from ._schedule import ALPHA, ETA, SAMPLE, calibrate, rates, schedule_option, trial_rates
-from ._sgd_l1 import SgdL1Steps
-from .base import Algorithm, Option, Step
+from ._schedule import ALPHA, ETA, Schedule, schedule_option
+from ._stochastic import Stochastic
+from .base import Algorithm, Option
 
 PENALTIES = {"cumulative": CumulativeWeights, "clipping": ClippedWeights, "naive": NaiveWeights}
 
@@ -37,56 +32,8 @@ def padding(n_labels):
     return -(-n_labels // 8) * 8 / n_labels
 
 
-class SgdL1:
-    def __init__(self, problem, w, rng, *, penalty, schedule, eta, alpha):
-        self.problem, self.w, self.rng = problem, w, rng
-        self.schedule, self.eta, self.alpha = schedule, eta, alpha
-        self.weights = PENALTIES[penalty](problem.layout, w)
-        self.steps = SgdL1Steps(problem, w, weights=self.weights)
-        self.passes = 0
-
-    def step(self):
-        n = self.problem.n_sequences
-        if self.eta == "auto":
-            self.eta = self._calibrated()
-        loss = self.steps.descend(self.rng.permutation(n), rates(self.schedule, self.eta, self.alpha, self.passes * n, n, n))
-        self.passes += 1
-        self._write(self.w)
-        return Step(loss + self._penalty(self.w), exact=False, note=f"eta {self.eta:g}")
-
-    def _write(self, out):
-        largest = self.weights.write(out)
-        if not math.isfinite(largest):
-            raise TrainingError(f"pass {self.passes}", f"the largest weight is {largest}", f"finite weights: an --eta below {self.eta:g}")
-
-    def _penalty(self, w):
-        return 0.5 * self.problem.l2 * float(w @ w) + self.problem.l1 * float(np.abs(w).sum())
-
-    def _calibrated(self):
-        sample = self.rng.permutation(self.problem.n_sequences)[:SAMPLE]
-        reached = np.empty_like(self.w)
-
-        def trial(eta):
-            self.weights.start(self.w)
-            self.steps.descend(sample, trial_rates(self.schedule, eta, self.alpha, len(sample)))
-            self.weights.write(reached)
-            self.weights.start(reached)
-            return self.steps.mean_loss(sample) + self._penalty(reached)
-
-        eta = calibrate(trial)
-        self.weights.start(self.w)
-        return eta
-
-    def solution(self):
-        return self.w
-
-    def state(self):
-        return {**self.weights.state(), "passes": np.array([self.passes]), "eta": np.array([0.0 if self.eta == "auto" else self.eta])}
-
-    def restore(self, state):
-        self.weights.restore(state)
-        self.passes, self.eta = int(state["passes"][0]), float(state["eta"][0]) or "auto"
-        self._write(self.w)
+def make(problem, w, rng, *, penalty, schedule, eta, alpha):
+    return Stochastic(problem, w, rng, weights=PENALTIES[penalty](problem.layout, w), schedule=Schedule(schedule, alpha), eta=eta)
 
 
 ALGORITHM = Algorithm(
@@ -104,7 +51,7 @@ ALGORITHM = Algorithm(
         ETA,
         ALPHA,
     ),
-    make=SgdL1,
+    make=make,
     online=True,
     memory=lambda facts, options: {"weights, and what they have paid": int(8 * facts.n_features * (3 + 2 * padding(facts.n_labels)))},
     passes=30,

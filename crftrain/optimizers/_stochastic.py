@@ -1,0 +1,80 @@
+"""Stochastic gradient descent outside its loop: passes over fresh permutations, step sizes, trials of them, checkpoints.
+
+A subclass, or the function that makes one, brings the weights (_descent) and thereby what a step does with a gradient.
+"""
+
+import math
+
+import numpy as np
+
+from ..errors import TrainingError
+from ._ordered import OrderedSteps
+from ._schedule import GRID_PASSES, PASSES, SAMPLE, calibrate, grid
+from .base import Step
+
+
+class Stochastic:
+    """A step is a pass. `steps` makes the loop around the weights, an OrderedSteps."""
+
+    def __init__(self, problem, w, rng, *, weights, schedule, eta, batch=1, steps=OrderedSteps):
+        self.problem, self.w, self.rng = problem, w, rng
+        self.weights, self.schedule, self.eta = weights, schedule, eta
+        self.steps = steps(problem, w, weights=weights, batch=batch)
+        self.passes = 0
+
+    def step(self):
+        n = self.steps.n_units
+        if self.eta in ("auto", "grid"):
+            self.eta = self._calibrated()
+        order = self.rng.permutation(n)
+        total = self._descend(order, self.schedule.rates(self.eta, self.passes * n, n, n), self.passes, self.passes + 1)
+        self.passes += 1
+        self._write()
+        return Step(total / n + self._penalty(self.w), exact=False, note=f"eta {self.eta:g}")
+
+    def _descend(self, order, rates, begin, end):
+        """The sum of the losses over these steps, which stand for the passes from begin to end."""
+        return self.steps.descend(order, rates)
+
+    def _write(self):
+        """w, and whatever else solution() needs."""
+        largest = self.weights.write(self.w)
+        if not math.isfinite(largest):
+            raise TrainingError(f"pass {self.passes}", f"the largest weight is {largest}", f"finite weights: an --eta below {self.eta:g}")
+
+    def _penalty(self, w):
+        return 0.5 * self.problem.l2 * float(w @ w) + self.problem.l1 * float(np.abs(w).sum())
+
+    def _calibrated(self):
+        """The step size of trials that begin at w, to which everything returns."""
+        begin, n = self.w.copy(), self.steps.n_units
+        if self.eta == "grid":
+            search, order = grid, np.concatenate([self.rng.permutation(n) for _ in range(GRID_PASSES)])
+        else:
+            search, order = calibrate, self.rng.permutation(n)[:SAMPLE]
+        sample = np.unique(order)
+
+        def trial(eta):
+            self.eta = eta
+            self.weights.start(begin)
+            self._descend(order, self.schedule.trial_rates(eta, len(order)), 0, PASSES)
+            self._write()
+            reached = self.solution()
+            self.weights.start(reached)
+            return self.steps.mean_loss(sample) + self._penalty(reached)
+
+        eta = search(trial)
+        self.weights.start(begin)
+        return eta
+
+    def solution(self):
+        return self.w
+
+    def state(self):
+        eta = 0.0 if self.eta in ("auto", "grid") else self.eta
+        return {**self.weights.state(), "passes": np.array([self.passes]), "eta": np.array([eta])}
+
+    def restore(self, state):
+        self.weights.restore(state)
+        self.passes, self.eta = int(state["passes"][0]), float(state["eta"][0]) or self.eta
+        self._write()
