@@ -128,6 +128,11 @@ cdef class Curvature:
         return np.asarray(self.doubt)
 
     @property
+    def sampled(self):
+        """float64[n]: the weights of the sequences."""
+        return np.asarray(self.weight)
+
+    @property
     def share(self):
         """The part of the sequences that products visit."""
         return np.count_nonzero(self.weight) / max(len(self.weight), 1)

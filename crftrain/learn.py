@@ -23,6 +23,7 @@ from .encode import read_corpus
 from .errors import CrftrainError, TrainingError
 from .folds import cross_validate
 from .layout import arrange, number
+from .memory import free_memory
 from .tag import HeldOutData
 from .train import HeldOut, Limits, Plateau, fit
 from .warmstart import initial_weights
@@ -190,7 +191,7 @@ def describe(settings, training):
     copies = settings.threads - 1 + bool(settings.dev)
     if copies:
         parts["copies for threads and held-out data"] = 8 * facts.n_features * copies
-    need, free = sum(parts.values()), _free_memory()
+    need, free = sum(parts.values()), free_memory()
     told = ", ".join(f"{what} {size / MEGABYTE:,.0f} MB" for what, size in parts.items())
     if free is not None and need > free:
         found = f"{facts.n_features:,} features take {need / MEGABYTE:,.0f} MB ({told}), and {free / MEGABYTE:,.0f} MB are free"
@@ -207,15 +208,6 @@ def _arrays(corpus):
     for observations in (corpus.nodes, corpus.pairs):
         if observations is not None:
             yield from (array for array in (observations.ptr, observations.attr, observations.value) if array is not None)
-
-
-def _free_memory():
-    """Bytes that can be had without swapping; None where the system does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):
-        return None
 
 
 def _peak_rss():

@@ -17,8 +17,9 @@ from crftrain.learn import learn
 from crftrain.strength import Strength
 from crftrain.train import StopSignal
 
-RESUMABLE = ["sag", "saga", "svrg"]
+RESUMABLE = ["newton-cg", "sag", "saga", "svrg"]
 VARIANTS = [
+    ("newton-cg", {}),
     ("sag", {}),
     ("sag", {"sampling": "nus2013", "table": "marginals", "first_pass": "permute"}),
     ("sag", {"sampling": "uniform", "table": "sparse", "batch": 3, "table_precision": "double"}),

@@ -403,11 +403,11 @@ def test_training_that_fails_leaves_the_model_untouched(settings, tmp_path):
 
 
 def test_more_memory_than_there_is_is_refused(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr(learning, "_free_memory", lambda: 10_000)
+    monkeypatch.setattr(learning, "free_memory", lambda: 10_000)
     with pytest.raises(TrainingError, match=r"lbfgs: [0-9,]+ features take \d+ MB \(.*\), and 0 MB are free, expected less: "):
         learn(settings())
     assert not (tmp_path / "model.bin").exists()
-    monkeypatch.setattr(learning, "_free_memory", lambda: None)  # a system that does not say
+    monkeypatch.setattr(learning, "free_memory", lambda: None)  # a system that does not say
     learn(settings(passes=1))
 
 

@@ -1,0 +1,259 @@
+"""Newton's method: exact on quadratics, the optimum of L-BFGS on the rest, and superlinear near it."""
+
+import math
+
+import numpy as np
+import pytest
+from problems import KINDS, kind, larger
+
+from crftrain import optimizers
+from crftrain._tangent import kept_bytes
+from crftrain.optimizers import newton_cg
+from crftrain.optimizers._trust import COLUMNS, Steihaug, TrustRegion
+from crftrain.train import Limits, fit
+
+NEWTON, LBFGS = optimizers.get("newton-cg"), optimizers.get("lbfgs")
+
+
+def start(problem, w, algorithm=NEWTON, **options):
+    return algorithm.make(problem, w, np.random.default_rng(0), **{**algorithm.defaults(), **options})
+
+
+def solve(made, l2=1.0, *, gap=1e-10, algorithm=NEWTON, threads=1, w=None, **options):
+    """(problem, w, steps) at a gap; l2 is a multiple of 1/n."""
+    problem = made.problem(l2=l2 / made.corpus.n_sequences, threads=threads)
+    w = np.zeros(problem.n_features) if w is None else w
+    opt, steps = start(problem, w, algorithm, **options), []
+    while not steps or (steps[-1].gap > gap and not steps[-1].done and len(steps) < 2000):
+        steps.append(opt.step())
+    return problem, w, steps
+
+
+# ---- the subproblem
+
+
+def quadratic(size=40, seed=0):
+    """(H, g) with eigenvalues from 0.01 to 100."""
+    rng = np.random.default_rng(seed)
+    q = np.linalg.qr(rng.normal(size=(size, size)))[0]
+    return (q * np.logspace(-2, 2, size)) @ q.T, rng.normal(size=size)
+
+
+def subproblem(hessian):
+    return Steihaug(len(hessian), lambda v, out: np.matmul(hessian, v, out=out))
+
+
+def never(k, decrease, gain, rest):
+    return k == 400
+
+
+def until(tolerance):
+    return lambda k, decrease, gain, rest: rest <= tolerance or k == 400
+
+
+def test_without_a_radius_the_system_is_solved():
+    hessian, g = quadratic()
+    inner = subproblem(hessian)
+    promise = inner.solve(g, math.inf, until(1e-11))
+    np.testing.assert_allclose(inner.s, np.linalg.solve(hessian, -g), rtol=1e-6)
+    assert promise.decrease == pytest.approx(-(g @ inner.s + inner.s @ hessian @ inner.s / 2), rel=1e-10)
+    assert promise.norm == pytest.approx(np.linalg.norm(inner.s), rel=1e-6)
+    assert not promise.bound
+
+
+@pytest.mark.parametrize("radius", [1e-3, 0.1, 1.0, 10.0, 60.0])
+def test_a_radius_is_kept_and_what_is_promised_is_the_models(radius):
+    hessian, g = quadratic()
+    inner = subproblem(hessian)
+    promise = inner.solve(g, radius, never)
+    s = inner.s
+    assert np.linalg.norm(s) == pytest.approx(promise.norm, rel=1e-9)
+    assert promise.bound
+    assert promise.norm == pytest.approx(radius, rel=1e-9)
+    assert promise.decrease == pytest.approx(-(g @ s + s @ hessian @ s / 2), rel=1e-9)
+    steepest = -g * radius / np.linalg.norm(g)
+    cauchy = max(-(g @ (c * steepest) + c * c * steepest @ hessian @ steepest / 2) for c in np.linspace(0, 1, 101))
+    assert promise.decrease >= cauchy * (1 - 1e-12)
+
+
+def test_more_steps_promise_more_and_end_with_a_smaller_rest():
+    hessian, g = quadratic()
+    inner, promised, gains = subproblem(hessian), [], []
+
+    def watch(k, decrease, gain, rest):
+        promised.append(decrease)
+        gains.append(gain)
+        assert rest == pytest.approx(np.linalg.norm(g + hessian @ inner.s), rel=1e-6, abs=1e-9)
+        return k == 30
+
+    inner.solve(g, math.inf, watch)
+    assert (np.diff(promised) > 0).all()
+    np.testing.assert_allclose(np.cumsum(gains), promised, rtol=1e-12)
+
+
+def test_a_flat_direction_ends_at_the_radius_or_nowhere():
+    inner = subproblem(np.zeros((3, 3)))
+    promise = inner.solve(np.array([3.0, 0.0, 4.0]), 2.0, never)
+    assert promise.bound
+    np.testing.assert_allclose(inner.s, [-1.2, 0, -1.6])
+    assert promise.decrease == pytest.approx(10)
+    assert inner.solve(np.array([3.0, 0.0, 4.0]), math.inf, never).decrease == 0
+    assert inner.solve(np.zeros(3), 1.0, never).products == 0
+
+
+def test_long_vectors_are_updated_piece_by_piece():
+    size = 2 * COLUMNS + 123
+    diagonal, g = np.linspace(1, 3, size), np.random.default_rng(0).normal(size=size)
+    inner = Steihaug(size, lambda v, out: np.multiply(diagonal, v, out=out))
+    inner.solve(g, math.inf, until(1e-9))
+    np.testing.assert_allclose(inner.s, -g / diagonal, atol=1e-9)
+
+
+# ---- the outer loop
+
+
+def region(f, gradient, hessian, w, radius=math.inf):
+    """The outer loop for a function of w."""
+    place = {}
+
+    def evaluate(v, g):
+        place["w"] = v.copy()
+        g[:] = gradient(v)
+        return f(v)
+
+    g = np.empty_like(w)
+    inner = Steihaug(len(w), lambda v, out: np.matmul(hessian(place["w"]), v, out=out))
+    return TrustRegion(evaluate, inner, w, g, evaluate(w, g), radius)
+
+
+def test_one_step_solves_a_quadratic():
+    """With an infinite radius and an exact CG."""
+    hessian, b = quadratic()
+    w = np.ones(len(b))
+    loop = region(lambda v: v @ hessian @ v / 2 - b @ v, lambda v: hessian @ v - b, lambda v: hessian, w)
+    loop.step(until(1e-12))
+    np.testing.assert_allclose(w, np.linalg.solve(hessian, b), rtol=1e-6)
+    assert np.abs(loop.g).max() < 1e-9
+
+
+@pytest.mark.parametrize("radius", [1e-6, 1.0, math.inf])
+def test_the_loop_descends_where_the_model_is_wrong(radius):
+    """sum log cosh(w - 2 k): flat far away, so that Newton's step from there is far too long; any radius finds back."""
+    k = 2.0 * np.arange(5)
+    w = np.full(5, 12.0)
+    loop = region(
+        lambda v: np.logaddexp(v - k, k - v).sum(),
+        lambda v: np.tanh(v - k),
+        lambda v: np.diag(np.maximum(np.cosh(v - k) ** -2, 1e-12)),
+        w,
+        radius,
+    )
+    values = [loop.f]
+    for _ in range(200):
+        if loop.step(until(1e-12)) is None or np.abs(loop.g).max() < 1e-10:
+            break
+        values.append(loop.f)
+        assert loop.g.tolist() == np.tanh(w - k).tolist()
+    assert (np.diff(values) <= 1e-12).all()
+    np.testing.assert_allclose(w, k, atol=1e-8)
+
+
+def test_at_the_optimum_no_step_is_taken():
+    hessian, _ = quadratic()
+    w = np.zeros(len(hessian))
+    loop = region(lambda v: v @ hessian @ v / 2, lambda v: hessian @ v, lambda v: hessian, w)
+    assert loop.step(never) is None
+    assert not w.any()
+
+
+# ---- conditional random fields
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_it_meets_lbfgs(name):
+    made = kind(name, seed=7)
+    _, w, steps = solve(made)
+    _, v, _ = solve(made, algorithm=LBFGS)
+    assert steps[-1].gap <= 1e-9
+    np.testing.assert_allclose(w, v, atol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"hvp": "ad"}, {"hessian_share": 1.0}, {"hessian_share": 0.3}])
+@pytest.mark.parametrize("l2", [100.0, 1.0, 0.01])
+def test_any_option_meets_lbfgs_on_a_larger_problem(options, l2):
+    gap = 1e-9 if options.get("hessian_share", 1) == 1 else 1e-6
+    problem, w, steps = solve(larger(), l2, gap=gap, **options)
+    _, v, _ = solve(larger(), l2, gap=1e-9, algorithm=LBFGS)
+    assert steps[-1].gap <= gap
+    assert problem.objective(w) == pytest.approx(problem.objective(v), rel=1e-9)
+    assert (np.diff([step.objective for step in steps]) <= 1e-12).all()
+
+
+def test_the_last_steps_converge_superlinearly():
+    """gap -> gap^1.4 or better, from 1e-4 of the first gap on."""
+    _, _, steps = solve(larger(), gap=1e-11)
+    gaps = np.array([step.gap for step in steps]) / steps[0].gap
+    near = [math.log(after) / math.log(before) for before, after in zip(gaps, gaps[1:], strict=False) if 1e-9 < before < 1e-5]
+    assert len(near) >= 2
+    assert np.exp(np.mean(np.log(near))) > 1.2
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", ["plain", "pair attributes", "real values, full"])
+def test_what_is_kept_does_not_change_a_bit(name, threads):
+    made = larger(**KINDS[name]) if name != "plain" else larger()
+    _, w, steps = solve(made, threads=threads, gap=1e-6, cache="all")
+    for cache in ("auto", 0.0, 17.0):
+        _, v, others = solve(made, threads=threads, gap=1e-6, cache=cache)
+        assert v.tobytes() == w.tobytes()
+        assert [step.objective for step in steps] == [step.objective for step in others]
+
+
+def test_products_are_passes():
+    problem, _, steps = solve(larger(), hessian_share=1.0, gap=1e-6)
+    products = sum(int(step.note.split()[0]) for step in steps)
+    assert problem.passes >= len(steps) + 1 + products
+    assert problem.passes <= 2 * len(steps) + 1 + products
+    sampled, _, _ = solve(larger(), hessian_share=0.2, gap=1e-3)
+    assert sampled.passes % 1 != 0
+
+
+def test_a_start_at_the_optimum_stays_there():
+    _, w, _ = solve(larger())
+    v, problem = w.copy(), larger().problem(l2=1 / 80)
+    outcome = fit(problem, start(problem, v), tol=1e-6, monitors=[Limits(steps=50)])
+    assert (outcome.reason, outcome.iteration) == ("converged", 1)
+    assert v.tobytes() == w.tobytes()
+
+
+# ---- samples and memory
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.5, 0.9, 1.0])
+def test_a_sample_has_its_size_and_is_without_bias(share):
+    rng = np.random.default_rng(0)
+    doubts = rng.exponential(size=500) ** 3
+    draws = np.array([newton_cg.draw(doubts, share, rng) for _ in range(400)])
+    assert np.count_nonzero(draws) / draws.size == pytest.approx(share, rel=0.05)
+    assert draws.sum() / draws.size == pytest.approx(1, rel=0.05)
+    often = np.count_nonzero(draws, axis=0)
+    assert often[doubts.argmax()] >= often[doubts.argmin()]
+    np.testing.assert_allclose(newton_cg.draw(doubts, 1.0, rng), 1)
+    assert np.count_nonzero(newton_cg.draw(np.zeros(500), 0.5, rng)) == pytest.approx(250, abs=50)
+
+
+def test_how_many_sequences_are_kept(monkeypatch):
+    monkeypatch.setattr(newton_cg, "free_memory", lambda: 1000)
+    assert [newton_cg.kept_sequences(cache, 10, 1000) for cache in ("auto", "all", 0.0, 3.0, 99.0)] == [5, 10, 0, 3, 10]
+    assert newton_cg.kept_sequences("auto", 10, 500) == 10
+    monkeypatch.setattr(newton_cg, "free_memory", lambda: None)
+    assert newton_cg.kept_sequences("auto", 10, 10**18) == 10
+
+
+def test_the_told_memory_is_that_of_the_cache():
+    made = larger(labels=5)
+    problem = made.problem()
+    facts = {name: getattr(problem, name) for name in ("n_tokens", "n_labels", "n_sequences", "n_features")}
+    told = {cache: NEWTON.memory(type("Facts", (), facts), {**NEWTON.defaults(), "cache": cache}) for cache in ("all", 0.0)}
+    difference = sum(told["all"].values()) - sum(told[0.0].values())
+    assert difference == kept_bytes(problem.n_tokens, 5)
