@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t
 
 from ._kernels cimport Gradient, Scorer, Sequences
+from ._sums cimport Sums
 from ._tangent cimport Curvature
 
 
@@ -15,10 +16,8 @@ cdef class Problem:
     cdef bint cancelled         # threads end at their next look
     cdef Scorer scorer
     cdef list gradients         # one sum for each thread
-    cdef list buffers           # and its vector; the first is the caller's
-    cdef object added           # the vector that the l2 term is of
+    cdef Sums sums              # and their vectors
     cdef object shards          # int64[threads+1]: sequences, evenly many tokens each
-    cdef object ranges          # int64[threads+1]: weights, evenly
     cdef Gradient _begin(self, k)
     cdef double _sum(self, int64_t first, int64_t last, Gradient gradient, Curvature keep, int thread) except? -1
     cdef int _product(self, int64_t first, int64_t last, Gradient gradient, Curvature at, int thread) except -1

@@ -5,8 +5,8 @@
 value, value_and_gradient and hessian_vector are of the smooth part, the first two terms; objective and subgradient add the third.
 `passes` counts the work as a multiple of one forward run over all sequences.
 
-Threads take shards of the sequences with about as many tokens each, sum into vectors of their own, and the vectors
-are added in the order of the shards: the same number of threads gives the same bits.
+Threads take shards of the sequences with about as many tokens each and sum into vectors of their own (_sums): the same
+number of threads gives the same bits.
 """
 
 import threading
@@ -14,7 +14,6 @@ import threading
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport fabs, isfinite
 from libc.stdint cimport int64_t
-from libc.string cimport memset
 
 import numpy as np
 
@@ -30,10 +29,10 @@ from ._kernels cimport (
     lattice_new,
     loss,
     minus_gold,
-    simd,
     tokens_between_signals,
 )
 
+from ._sums cimport Sums, square
 from ._tangent cimport Curvature, Workspace
 
 from .errors import TrainingError
@@ -47,10 +46,10 @@ cdef class Problem:
         self.l2, self.l1, self.threads, self.passes = l2, l1, threads, 0.0
         self.scorer = Scorer(layout)
         self.gradients = [Gradient(layout) for _ in range(threads)]
-        self.buffers, self.cancelled = [None] * threads, False
+        self.cancelled = False
         targets = np.linspace(0, corpus.n_tokens, threads + 1)
         self.shards = np.searchsorted(corpus.seq, targets).astype(np.int64)
-        self.ranges = np.linspace(0, layout.n_features, threads + 1).astype(np.int64)
+        self.sums = Sums(layout, corpus, self.shards, l2=l2)
 
     @property
     def n_sequences(self):
@@ -112,14 +111,13 @@ cdef class Problem:
         """out = l2 w + what the shards scatter; returns the sum of what they return."""
         if w.shape[0] != self.n_features or out.shape[0] != self.n_features:
             raise ValueError(f"{w.shape[0]} weights and room for {out.shape[0]}, expected {self.n_features}")
-        for k in range(1, self.threads):
-            self.buffers[k] = np.empty(self.n_features) if self.buffers[k] is None else self.buffers[k]
-        self.buffers[0], self.added = out, w
+        self.sums.open(out, w)
         try:
             total = self._run(shard)
-            self._add_buffers()
+            if self.threads > 1:
+                in_threads(self.sums.add, self.threads)
         finally:
-            self.buffers[0] = self.added = None
+            self.sums.close()
         return total
 
     def objective(self, double[::1] w):
@@ -198,13 +196,8 @@ cdef class Problem:
         return self._sum(self.shards[k], self.shards[k + 1], None, None, 0)
 
     def _shard_with_gradient(self, k, keep):
-        cdef const double[::1] w = self.added
-        cdef int64_t first = self.ranges[k], last = self.ranges[k + 1]
-        cdef double norm = 0
         gradient = self._begin(k)
-        if self.l2 != 0:
-            with nogil:
-                norm = square(w, first, last)
+        norm = self.sums.norm(k) if self.l2 else 0.0
         total = self._sum(self.shards[k], self.shards[k + 1], gradient, keep, k)
         gradient.collect()
         return total + 0.5 * self.l2 * self.n_sequences * norm
@@ -216,14 +209,9 @@ cdef class Problem:
         return 0.0
 
     cdef Gradient _begin(self, k):
-        """A sum into vector k; if that is the only one, it begins with the l2 term."""
+        """A sum into the vector of thread k."""
         cdef Gradient gradient = self.gradients[k]
-        cdef double[::1] vector = self.buffers[k]
-        cdef const double[::1] w = self.added
-        cdef double begin = self.l2 if self.threads == 1 else 0
-        with nogil:
-            start_gradient(begin, w, vector)
-        gradient.use(vector)
+        gradient.use(self.sums.begin(k))
         return gradient
 
     def _cancel(self):
@@ -281,18 +269,6 @@ cdef class Problem:
         at.finish(scale, gradient, room, thread)
         return 0
 
-    def _add_buffers(self):
-        """The first vector += the other threads', in their order, and the l2 term; each thread adds a range."""
-        if self.threads == 1:
-            return
-
-        def work(k):
-            for buffer in self.buffers[1:]:
-                add_range(self.buffers[0], buffer, self.ranges[k], self.ranges[k + 1], 1.0)
-            add_range(self.buffers[0], self.added, self.ranges[k], self.ranges[k + 1], self.l2)
-
-        in_threads(work, self.threads)
-
 
 def in_threads(work, count, *, cancel=lambda: None):
     """work(0) .. work(count - 1), each in a thread. An exception while waiting (a signal's) leaves when all have ended.
@@ -339,35 +315,6 @@ cdef void scale_residual(Lattice* X, int64_t T, bint pairs, double scale) noexce
     if pairs:
         for k in range(X.L * X.LP, T * X.L * X.LP):
             X.P[k] *= scale
-
-
-cdef double square(const double[::1] w, int64_t first, int64_t last) noexcept nogil:
-    """The sum of w_p^2 over first .. last - 1."""
-    cdef int64_t p, whole = (last - first) // 8 * 8
-    cdef double s = simd.dot(whole, &w[first], &w[first]) if whole else 0
-    for p in range(first + whole, last):
-        s += w[p] * w[p]
-    return s
-
-
-cdef void start_gradient(double l2, const double[::1] w, double[::1] out) noexcept nogil:
-    """out = l2 w."""
-    cdef int64_t p, n = w.shape[0]
-    if l2 == 0 and n:
-        memset(&out[0], 0, n * sizeof(double))
-    else:
-        for p in range(n):
-            out[p] = l2 * w[p]
-
-
-def add_range(double[::1] out, const double[::1] vector, int64_t first, int64_t last, double c):
-    """out += c vector, over first .. last - 1."""
-    cdef int64_t whole = (last - first) // 8 * 8, p
-    with nogil:
-        if whole:
-            simd.axpy(whole, c, &vector[first], &out[first])
-        for p in range(first + whole, last):
-            out[p] += c * vector[p]
 
 
 def max_norm(const double[::1] g):

@@ -9,8 +9,10 @@ from problems import KINDS, instance, kind, larger
 from reference import central_differences, features, gold, objective
 
 from crftrain import _problem
+from crftrain.encode import read_corpus
 from crftrain.errors import TrainingError
 from crftrain.layout import arrange
+from crftrain.template import Template
 
 
 def value_and_gradient(problem, w):
@@ -385,7 +387,16 @@ def test_a_failed_computation_is_no_pass():
     assert problem.passes == 0
 
 
-def test_add_range():
-    out, buffer = np.arange(6.0), np.full(6, 10.0)
-    _problem.add_range(out, buffer, 2, 5, 1.0)
-    assert out.tolist() == [0, 1, 12, 13, 14, 5]
+def test_threads_leave_out_what_their_sequences_do_not_have(tmp_path):
+    """Every token has an attribute of its own, so that the first threads touch only the first part of the weights."""
+    (tmp_path / "train").write_text("\n".join("".join(f"w{i}-{k} N{(i + k) % 3}\n" for k in range(400)) for i in range(40)))
+    corpus, vocabulary = read_corpus([str(tmp_path / "train")], template=Template.parse("U:%x[0,0]\nB\n", "t"))
+    layout = arrange(corpus, vocabulary, features="full")
+    w = np.random.default_rng(1).normal(size=layout.n_features)
+    f, g = value_and_gradient(_problem.Problem(corpus, layout, l2=0.1), w)
+    for threads in (2, 3):
+        problem = _problem.Problem(corpus, layout, l2=0.1, threads=threads)
+        for _ in range(2):
+            other_f, other_g = value_and_gradient(problem, w)
+            assert other_f == pytest.approx(f, rel=1e-13)
+            np.testing.assert_allclose(other_g, g, atol=1e-14)
