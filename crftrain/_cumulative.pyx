@@ -23,7 +23,7 @@ from libc.stdint cimport int64_t
 
 import numpy as np
 
-from ._kernels cimport BlockView, scatter_pairs, simd
+from ._kernels cimport scatter_pairs, simd
 
 
 cdef inline double paid(double v, double q, double o) noexcept nogil:
@@ -145,17 +145,7 @@ cdef class PenalisedWeights(DescentWeights):
 
     def state(self):
         """All that the next step depends on, as arrays; v and q as vectors of F."""
-        cdef BlockView out = BlockView(self.layout, padded=True)
-        cdef int64_t k, p = self.layout.transitions.start
-        cdef int L = self.W.L, LP = self.W.LP
-        vector = np.array(self.v.vector)
-        vector[:self.v.nodes.ptr[self.v.n_rows]] = 0        # those live in rows
-        out.point_to(vector)
-        out.rows[:] = self.v.rows
-        out.add_rows()
-        for k in self.layout.transition:
-            out.vector[p] = self.v_edge[k // L * LP + k % L]
-            p += 1
+        vector = self.in_vector(self.v, self.v_edge)
         return {"v": vector, "q": self.d_in_vector(), "last": np.array(self.last), "scale": np.array([self.beta, self.u])}
 
     def restore(self, state):

@@ -25,3 +25,5 @@ cdef class LazyWeights:
     cdef double settle_block(self, int64_t first, int64_t end, double last, double scale, double l2) noexcept nogil
     cdef void add_to_d(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil
     cdef void add_to_v(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil
+    cdef object in_vector(self, BlockView view, const double[::1] edge)
+    cdef int from_vector(self, const double[::1] vector, BlockView view, double[::1] edge) except -1

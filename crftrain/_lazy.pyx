@@ -156,31 +156,41 @@ cdef class LazyWeights:
 
     def d_in_vector(self):
         """d as a vector of F, for tests, checkpoints and reports."""
+        return self.in_vector(self.d, self.d_edge)
+
+    def set_d(self, d):
+        """d from a vector of F."""
+        self.from_vector(d, self.d, self.d_edge)
+
+    cdef object in_vector(self, BlockView view, const double[::1] edge):
+        """Numbers that live in rows, runs and label pairs, as a vector of F."""
         cdef int64_t k, p = self.layout.transitions.start
         cdef int L = self.W.L, LP = self.W.LP
         cdef BlockView out = BlockView(self.layout, padded=True)
-        out.point_to(np.array(self.d.vector))
-        out.rows[:] = self.d.rows
+        vector = np.array(view.vector)
+        vector[:view.nodes.ptr[view.n_rows]] = 0        # those live in rows
+        out.point_to(vector)
+        out.rows[:] = view.rows
         out.add_rows()
-        result = np.asarray(out.vector)
         for k in self.layout.transition:
-            result[p] = self.d_edge[k // L * LP + k % L]
+            out.vector[p] = edge[k // L * LP + k % L]
             p += 1
-        return result
+        return vector
 
-    def set_d(self, const double[::1] d):
-        """d from a vector of F."""
-        cdef int64_t k, p = self.layout.transitions.start
+    cdef int from_vector(self, const double[::1] vector, BlockView view, double[::1] edge) except -1:
+        """The way back."""
+        cdef int64_t k, p
         cdef int L = self.W.L, LP = self.W.LP
-        self.d.vector[:] = d
-        self.d.spread_rows()
-        for p in range(self.d.nodes.ptr[self.d.n_rows]):     # those live in rows
-            self.d.vector[p] = 0
+        view.vector[:] = vector
+        view.spread_rows()
+        for p in range(view.nodes.ptr[view.n_rows]):     # those live in rows
+            view.vector[p] = 0
         p = self.layout.transitions.start
         for k in self.layout.transition:
-            self.d_edge[k // L * LP + k % L] = d[p]
-            self.d.vector[p] = 0
+            edge[k // L * LP + k % L] = vector[p]
+            view.vector[p] = 0
             p += 1
+        return 0
 
     cdef void add_to_d(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil:
         """d += F' (q, edge, P) of T tokens."""

@@ -39,6 +39,18 @@ def _occurrences(observations, token):
     return zip(observations.attr[k].tolist(), values.tolist(), strict=True)
 
 
+def own_features(made, i):
+    """bool[F]: the weights of sequence i's attributes, and the transitions if it has any."""
+    corpus, layout = made.corpus, made.layout
+    own, first, end = np.zeros(layout.n_features, bool), corpus.seq[i], corpus.seq[i + 1]
+    for observations, ptr in ((corpus.nodes, layout.ptr), (corpus.pairs, layout.pair_ptr)):
+        if observations is not None:
+            for a in observations.attr[observations.ptr[first] : observations.ptr[end]]:
+                own[ptr[a] : ptr[a + 1]] = True
+    own[layout.transitions] = end - first > 1
+    return own
+
+
 def gold(corpus, i):
     """The gold labels of sequence i."""
     return corpus.label[corpus.seq[i] : corpus.seq[i + 1]].tolist()

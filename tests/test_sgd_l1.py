@@ -24,18 +24,6 @@ def start(made, penalty="cumulative", l1=0.0, l2=0.0, *, w=None, seed=1, **optio
 # ---- the dense twins
 
 
-def own_features(made, i):
-    """bool[F]: the weights of sequence i's attributes, and the transitions if it has any."""
-    corpus, layout = made.corpus, made.layout
-    own, first, end = np.zeros(layout.n_features, bool), corpus.seq[i], corpus.seq[i + 1]
-    for observations, ptr in ((corpus.nodes, layout.ptr), (corpus.pairs, layout.pair_ptr)):
-        if observations is not None:
-            for a in observations.attr[observations.ptr[first] : observations.ptr[end]]:
-                own[ptr[a] : ptr[a + 1]] = True
-    own[layout.transitions] = end - first > 1
-    return own
-
-
 def clipped(z, by):
     return np.sign(z) * np.maximum(np.abs(z) - by, 0)
 
@@ -56,7 +44,7 @@ class Twin:
             self.w = clipped(half, c)
         else:
             self.u += c
-            own = own_features(self.made, i)
+            own = reference.own_features(self.made, i)
             paid = np.where(own, self.paid(half), half)
             self.q += paid - half
             self.w = paid
@@ -176,7 +164,7 @@ def test_features_of_other_sequences_are_not_touched(penalty):
     made = larger(attributes=400)
     _, _, opt = start(made, penalty, 0.01, w=made.weights())
     for i in range(10):
-        foreign = ~own_features(made, i)
+        foreign = ~reference.own_features(made, i)
         before = opt.weights.state()
         opt.steps.descend(np.array([i]), np.array([0.5]))
         after = opt.weights.state()
@@ -189,7 +177,7 @@ def test_features_of_other_sequences_are_not_touched(penalty):
 def test_naive_pulls_every_weight_at_every_step():
     made = larger(attributes=400)
     _, w, opt = start(made, "naive", 0.01, w=made.weights())
-    foreign, before, after = ~own_features(made, 0), w.copy(), w.copy()
+    foreign, before, after = ~reference.own_features(made, 0), w.copy(), w.copy()
     opt.steps.descend(np.array([0]), np.array([0.5]))
     opt.weights.write(after)
     np.testing.assert_allclose(after[foreign], (before - 0.005 * np.sign(before))[foreign], rtol=0, atol=1e-15)

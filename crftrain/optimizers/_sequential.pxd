@@ -29,6 +29,7 @@ cdef class Sequential:
     cdef bint pairs_wanted              # evaluate() leaves P too
     cdef int64_t visit_next(self) noexcept nogil                            # the step: a unit, or -1 on failure
     cdef double evaluate(self, int64_t u) noexcept nogil
+    cdef double residual(self, int64_t i, Lattice* Z) noexcept nogil
     cdef double prepare_search(self, int64_t u) noexcept nogil
     cdef double trial_loss(self, int64_t u, double h) noexcept nogil
     cdef double search(self, int64_t u, double f, double square, double L, bint halve, int64_t* doublings) noexcept nogil
@@ -38,3 +39,4 @@ cdef class Sequential:
 
 
 cdef void scale_residual(Lattice* X, int64_t T, bint pairs, double c) noexcept nogil
+cdef Lattice window(const Lattice* X, int64_t t) noexcept nogil

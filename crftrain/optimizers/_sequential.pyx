@@ -107,21 +107,29 @@ cdef class Sequential:
         memset(&self.edge_sum[0], 0, size * sizeof(double))
         for i in range(self.units[u], self.units[u + 1]):
             Z = window(self.X, self.s.seq[i] - first)
-            f += forward(&self.lazy.W, self.s, i, &Z) - path_score(&self.lazy.W, self.s, i, &Z, self.s.label + self.s.seq[i])
-            self.runs += 1
+            f += self.residual(i, &Z)
             if not isfinite(f):
                 return NAN
-            backward(&self.lazy.W, self.s, i, &Z)
-            minus_gold(self.s, i, &Z)
-            if pairs:
-                fill_pairs(&self.lazy.W, self.s, i, &Z)
-            for k in range(size):
-                self.edge_sum[k] += Z.edge[k]
         for k in range(size):
             self.X.edge[k] = c * self.edge_sum[k] * self.lazy.exists[k]
         if c != 1:
             scale_marginals(self.X, T, pairs, c)
         return c * f
+
+    cdef double residual(self, int64_t i, Lattice* Z) noexcept nogil:
+        """The loss of a sequence whose scores stand in Z; marginals minus gold go to q and P, and are added to edge_sum."""
+        cdef int64_t k
+        cdef double f = forward(&self.lazy.W, self.s, i, Z) - path_score(&self.lazy.W, self.s, i, Z, self.s.label + self.s.seq[i])
+        self.runs += 1
+        if not isfinite(f):
+            return f
+        backward(&self.lazy.W, self.s, i, Z)
+        minus_gold(self.s, i, Z)
+        if self.s.pairs.ptr != NULL or self.pairs_wanted:
+            fill_pairs(&self.lazy.W, self.s, i, Z)
+        for k in range(Z.L * Z.LP):
+            self.edge_sum[k] += Z.edge[k]
+        return f
 
     cdef double prepare_search(self, int64_t u) noexcept nogil:
         """|g|^2 of the unit evaluated last, and the scores of g for trials. NaN: no memory."""
