@@ -26,7 +26,9 @@ cdef class Sums:
         for k in range(self.threads - 1):
             seen = corpus.nodes.attr[corpus.nodes.ptr[corpus.seq[shards[k]]] : corpus.nodes.ptr[corpus.seq[shards[k + 1]]]]
             first = (layout.ptr[seen.max(initial=-1) + 1] + CHUNK - 1) // CHUNK
-            idle[k] = first, max(first, layout.transitions.start // CHUNK)
+            last = layout.transitions.start // CHUNK
+            if first < last:
+                idle[k] = first, last
         self.idle = idle
 
     def open(self, out, w):
