@@ -40,6 +40,7 @@ cdef extern from "_simd.h":
         void tangent(int64_t T, int L, int LP, const double* M, const double* MT, const double* R, const double* RT, const double* a,
                      const double* b, const double* y, const double* r, double scale, double* u, double* A, double* B, double* du,
                      double* q, double* C, const double* soon, int64_t n_soon) noexcept nogil
+        void log_sums(int64_t n, const double* x, const double* d, double c, double* sums) noexcept nogil
 
     const Simd* crftrain_simd(const char* wish)
 

@@ -75,6 +75,10 @@ typedef struct {
     void (*tangent)(int64_t T, int L, int LP, const double *M, const double *MT, const double *R, const double *RT, const double *a,
                     const double *b, const double *y, const double *r, double scale, double *u, double *A, double *B, double *du,
                     double *q, double *C, const double *soon, int64_t n_soon);
+
+    /* For y = x + c d, taken as 1e-300 where it is less: sums[0] += y.ln y, sums[1] += d.ln y, sums[2] += d.(d / y), over n
+     * doubles, n a multiple of 8 */
+    void (*log_sums)(int64_t n, const double *x, const double *d, double c, double *sums);
 } Simd;
 
 /* base, v3 (AVX2 and FMA) or v4 (AVX-512); "" picks the best one. NULL where the CPU lacks what was wished for. */

@@ -3,8 +3,10 @@
 #if defined(__GNUC__)
 typedef double FN(vec) __attribute__((vector_size(8 * VW), aligned(8), may_alias));
 typedef int64_t FN(ivec) __attribute__((vector_size(8 * VW), aligned(8), may_alias));
+typedef uint64_t FN(uvec) __attribute__((vector_size(8 * VW), aligned(8), may_alias));
 #define V FN(vec)
 #define I FN(ivec)
+#define U FN(uvec)
 #define UNROLL _Pragma("GCC unroll 16")
 #define INLINE static inline __attribute__((always_inline))
 #define PREFETCH(p) __builtin_prefetch(p)
@@ -455,13 +457,45 @@ static void FN(tangent)(int64_t T, int L, int LP, const double *M, const double 
     FN(add_outer)(T - 1, LP, a, du + LP, C);
 }
 
+/* ln y for normal y > 0, to about 2 ulp: y = 2^k m, sqrt(1/2) <= m < sqrt(2), and with s = (m - 1) / (m + 1) the Taylor series
+ * ln m = 2 s (1 + s^2/3 + s^4/5 + ...). What is added to the bits of y carries into the exponent where m would reach sqrt(2). */
+INLINE V FN(log)(V y) {
+    const V magic = SPREAD(6755399441055744.0);
+    U bits = (U)y, exponent = (bits + 0x00095f619980c433) >> 52;
+    V m = (V)(bits - ((exponent - 1023) << 52)), k = (V)(exponent + (U)magic) - magic - 1023.0;
+    V s = (m - 1.0) / (m + 1.0), z = s * s, z2 = z * z, z4 = z2 * z2;
+    V p = (1.0 / 3 + z * (1.0 / 5)) + z2 * (1.0 / 7 + z * (1.0 / 9));
+    V q = (1.0 / 11 + z * (1.0 / 13)) + z2 * (1.0 / 15 + z * (1.0 / 17));
+    V series = 2.0 * s + 2.0 * s * z * (p + z4 * (q + z4 * (1.0 / 19 + z * (1.0 / 21))));
+    return k * 6.93147180369123816490e-01 + (series + k * 1.90821492927058770002e-10);
+}
+
+static void FN(log_sums)(int64_t n, const double *x, const double *d, double c, double *sums) {
+    V s0 = SPREAD(0.0), s1 = s0, s2 = s0;
+    const V least = SPREAD(1e-300);
+    for (int64_t i = 0; i < n; i += VW) {
+        V delta = LOAD(d + i), y = LOAD(x + i) + c * delta;
+        y = PICK(GREATER(y, least), y, least);
+        V l = FN(log)(y);
+        s0 += y * l;
+        s1 += delta * l;
+        s2 += delta * (delta / y);
+    }
+    for (int i = 0; i < VW; i++) {
+        sums[0] += s0[i];
+        sums[1] += s1[i];
+        sums[2] += s2[i];
+    }
+}
+
 static const Simd FN(table) = {
     NAME, FN(gather), FN(scatter), FN(scatter_present), FN(exp_rows), FN(forward), FN(backward), FN(outer), FN(viterbi),
-    FN(settle), FN(settle_rows), FN(dot), FN(axpy), FN(tangent),
+    FN(settle), FN(settle_rows), FN(dot), FN(axpy), FN(tangent), FN(log_sums),
 };
 
 #undef V
 #undef I
+#undef U
 #undef UNROLL
 #undef INLINE
 #undef PREFETCH

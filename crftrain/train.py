@@ -2,7 +2,8 @@
 
     1. step = opt.step(), timed: these seconds are the optimisation alone
     2. monitors look at (k, step, solution): log, progress bar, score on held-out data, plateau, limits, signals
-    3. stop when gap <= tol * gap at w = 0, when the algorithm cannot go on, or when a monitor has a reason
+    3. stop when gap <= tol * gap at w = 0 (a duality gap: at the dual's start), when the algorithm cannot go on,
+       or when a monitor has a reason
 
 The loop never asks which family an algorithm belongs to. An estimated gap that passes is confirmed by an exact one.
 """
@@ -56,7 +57,7 @@ def fit(problem, optimiser, *, tol, monitors=(), trace=False, start=(0, 0.0)):
     A monitor with the attribute `best` (HeldOut) decides which weights are the result. start: iterations and seconds of
     the run that is gone on with.
     """
-    first_gap = problem.gap_at_zero() if tol > 0 else math.nan
+    first_gap = getattr(optimiser, "gap_at_start", problem.gap_at_zero)() if tol > 0 else math.nan
     (k, seconds), reason, converged = start, None, False
     for monitor in monitors:
         if hasattr(monitor, "begin"):

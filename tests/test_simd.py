@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from problems import KINDS, kind, larger, lattice
 
-from crftrain import _kernels
+from crftrain import _kernels, optimizers
 
 WISHES = ["base", "v3", ""]
 WAYS = {"scaled": 0.5, "logarithms": 300.0}  # weights of that size take the kernels that way
@@ -31,8 +31,17 @@ def everything():
         problem.hessian_vector(w, g, product)
         best, _, marginals = one.decode(w, marginals=True)
         results = {"value": value, "gradient": g, "product": product, "best": best, "marginals": marginals}
+        if name in KINDS:
+            results["ascent"] = ascent(one)
         out |= {f"{name}: {what}": np.asarray(result) for what, result in results.items()}
     return out
+
+
+def ascent(made):
+    """w after a pass of sdca, whose line search takes logarithms."""
+    w, sdca = np.zeros(made.layout.n_features), optimizers.get("sdca")
+    sdca.make(made.problem(l2=0.1), w, np.random.default_rng(1), **sdca.defaults()).step()
+    return w
 
 
 def run(wish, place):

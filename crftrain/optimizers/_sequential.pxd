@@ -31,6 +31,7 @@ cdef class Sequential:
     cdef double evaluate(self, int64_t u) noexcept nogil
     cdef double residual(self, int64_t i, Lattice* Z) noexcept nogil
     cdef double prepare_search(self, int64_t u) noexcept nogil
+    cdef double square(self, int64_t u) noexcept nogil
     cdef double trial_loss(self, int64_t u, double h) noexcept nogil
     cdef double search(self, int64_t u, double f, double square, double L, bint halve, int64_t* doublings) noexcept nogil
     cdef void remember_search(self, int64_t u, int64_t doublings) noexcept nogil

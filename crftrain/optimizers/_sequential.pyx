@@ -11,7 +11,7 @@ The loss of a unit is scaled so that the mean over units is the mean over sequen
 """
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport NAN, isfinite
+from libc.math cimport NAN, isfinite, isnan
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
@@ -133,14 +133,19 @@ cdef class Sequential:
 
     cdef double prepare_search(self, int64_t u) noexcept nogil:
         """|g|^2 of the unit evaluated last, and the scores of g for trials. NaN: no memory."""
-        cdef int64_t first = self.first(u), T = self.length(u), size
-        cdef bint pairs = self.s.pairs.ptr != NULL
         cdef double square
-        if not lattice_fit(self.Y, T, pairs):
+        if not lattice_fit(self.Y, self.length(u), self.s.pairs.ptr != NULL):
             return NAN
-        square = self.local.build(self.s, first, T, self.X)
-        self.local.scores(first, T, self.Y.q)       # Y.q keeps psi(g)
-        if pairs:
+        square = self.square(u)
+        if not isnan(square):
+            self.local.scores(self.first(u), self.length(u), self.Y.q)      # Y.q keeps psi(g)
+        return square
+
+    cdef double square(self, int64_t u) noexcept nogil:
+        """|F' X|^2, X's numbers of the unit; pair_scores get their scores. NaN: no memory."""
+        cdef int64_t first = self.first(u), T = self.length(u), size
+        cdef double square = self.local.build(self.s, first, T, self.X)
+        if self.s.pairs.ptr != NULL and not isnan(square):
             size = T * self.X.L * self.X.LP
             if size > self.pair_room:
                 free(self.pair_scores)

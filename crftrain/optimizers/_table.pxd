@@ -16,3 +16,6 @@ cdef class Table:
     cdef readonly bint pairs
     cdef int exchange(self, Sequential at, int64_t u) noexcept nogil    # after evaluate(u); -1: no memory
     cdef void difference(self, Sequential at, int64_t u) noexcept nogil
+
+
+cdef void sum_edges(Sequential at, int64_t T) noexcept nogil            # X.edge from X.P

@@ -11,8 +11,9 @@ and everything else -- flags, ranges, help, README rows, tests, benchmarks -- is
     opt.solution() -> ndarray                           what to save: w, or an average of iterates
 
 After step() w is dense, settled and finite, or TrainingError was raised. All randomness comes from rng. An algorithm
-whose gap is an estimate also has `confirm() -> Step`, which makes it exact; one that can be stopped and resumed has
-`state() -> dict of arrays` and `restore(state)`.
+whose gap is an estimate also has `confirm() -> Step`, which makes it exact; one whose gap is a duality gap has
+`gap_at_start() -> float`, which --tol is a share of; one that can be stopped and resumed has `state() -> dict of arrays`
+and `restore(state)`.
 """
 
 import math
@@ -112,6 +113,7 @@ class Algorithm:
     step_name: str = "pass"  # what a step is: "pass" over the sequences, or "iteration" of a batch method
     tol: float = 1e-6  # stop at gap <= tol * gap at w = 0
     passes: int = 200  # the largest number of steps
+    gap: str = "gradient"  # what steps report: "gradient", the largest entry of the subgradient, or "duality", f(w) - D >= f - f*
     memory: Callable = None  # (sizes of the problem, options) -> {what: bytes} that it will hold, w included
     lighter: str = "--min-freq 2, --features observed"  # what takes less
     details: str = ""  # a paragraph for `crftrain algorithms NAME`
