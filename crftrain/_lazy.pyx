@@ -205,3 +205,27 @@ cdef class LazyWeights:
         simd.axpy(X.L * X.LP, 1.0, X.edge, &self.v_edge[0])
         if s.pairs.ptr != NULL:
             scatter_pairs(s, &self.v.pairs, first, T, X)
+
+    def write_mean(self, double[::1] w, double[::1] mean, double c):
+        """w = v and mean = v - c d, where beta is 1 and nothing is owed; 0 if all are finite, else NaN. mean may be w if c is 0."""
+        cdef const int64_t* ptr = self.v.nodes.ptr
+        cdef int64_t a, p, k, L = self.W.L, LP = self.W.LP, end = ptr[self.pair_base]
+        cdef double bad = 0
+        for a in range(self.v.n_rows):
+            for p in range(ptr[a], ptr[a + 1]):
+                k = a * LP + (p - ptr[a] if self.v.nodes.whole else self.v.nodes.label[p])
+                bad += put(self.v.rows[k], &self.d.rows[k], c, &w[p], &mean[p])
+        for k in range(self.transition.shape[0]):
+            p = self.transition[k] // L * LP + self.transition[k] % L
+            bad += put(self.v_edge[p], &self.d_edge[p], c, &w[end + k], &mean[end + k])
+        for p in range(ptr[self.v.n_rows], w.shape[0]):
+            if not end <= p < end + self.transition.shape[0]:
+                bad += put(self.v.vector[p], &self.d.vector[p], c, &w[p], &mean[p])
+        return bad
+
+
+cdef inline double put(double v, const double* d, double c, double* w, double* mean) noexcept nogil:
+    """Both numbers; 0, or NaN if one is not finite."""
+    w[0] = v
+    mean[0] = v if c == 0 else v - c * d[0]
+    return 0.0 * mean[0]

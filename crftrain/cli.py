@@ -247,8 +247,9 @@ def compare(ctx, train, entrants, out, test, repeat, jobs, lambdas, l1s, **setti
         entrants = [racing.Entrant.parse(text) for text in entrants]
     except ValueError as error:
         raise click.UsageError(str(error), ctx) from None
-    for entrant in entrants:
-        lambdas_, l1s_ = strengths(ctx, entrant.algorithm, lambdas, l1s)
+    penalised = [entrant.algorithm for entrant in entrants if entrant.algorithm.solves & {"l1", "l2"}]
+    for algorithm in penalised or [optimizers.get(DEFAULT_ALGORITHM)]:  # the others run beside them
+        lambdas_, l1s_ = strengths(ctx, algorithm, lambdas, l1s)
     if len(lambdas_) * len(l1s_) > 1:
         raise click.UsageError("compare takes one strength, not a list", ctx)
     if settings["tol"] == 0 and not (settings["passes"] or settings["max_passes"] or settings["max_seconds"]):
@@ -389,7 +390,7 @@ def explain(algorithm):
         yield "\n" + algorithm.details
     yield f"\nReference: {algorithm.reference}"
     penalties = [name for kind, name in (("l2", "--lambda"), ("l1", "--l1")) if kind in algorithm.solves]
-    yield f"Penalties: {', '.join(penalties)}" + ("; --lambda 0 works" if "no-l2" in algorithm.solves else "")
+    yield f"Penalties: {', '.join(penalties) or 'none'}" + ("; --lambda 0 works" if "no-l2" in algorithm.solves else "")
     yield f"A step is one {algorithm.step_name}; by default at most {algorithm.passes}, and --tol {algorithm.tol:g}"
     for option in algorithm.options:
         default = {True: "yes", False: "no"}.get(option.default, option.default) if option.kind is bool else option.default

@@ -174,7 +174,8 @@ def algorithm_named(name, ctx):
 def strengths(ctx, algorithm, lambdas, l1s):
     """The lists of strengths, checked against what the algorithm solves."""
     if lambdas is None:
-        lambdas = (Strength(0.0),) if l1s and any(l1.number for l1 in l1s) else (Strength(1.0, True),)
+        none = "l2" not in algorithm.solves or any(l1.number for l1 in l1s or ())
+        lambdas = (Strength(0.0),) if none else (Strength(1.0, True),)
     l1s = l1s or (Strength(0.0),)
     if len(lambdas) > 1 and len(l1s) > 1:
         raise click.UsageError("--lambda and --l1 cannot both be lists", ctx)

@@ -17,7 +17,7 @@ from crftrain.learn import learn
 from crftrain.strength import Strength
 from crftrain.train import StopSignal
 
-RESUMABLE = ["newton-cg", "sag", "saga", "svrg"]
+RESUMABLE = ["newton-cg", "sag", "saga", "svrg", "ap", "pa", "arow", "mira"]
 VARIANTS = [
     ("newton-cg", {}),
     ("sag", {}),
@@ -29,6 +29,10 @@ VARIANTS = [
     ("svrg", {}),
     ("svrg", {"mixed": True, "sampling": "nus2013"}),
     ("svrg", {"sampling": "uniform", "batch": 4}),
+    ("ap", {}),
+    ("pa", {"type": "2"}),
+    ("arow", {}),
+    ("mira", {"shrinking_size": 2, "averaging": True}),
 ]
 
 

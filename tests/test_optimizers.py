@@ -179,7 +179,7 @@ def test_steps_keep_the_contract(name, penalties):
 @pytest.mark.parametrize("name, penalties", CASES)
 def test_some_steps_help(name, penalties):
     """The objective falls below that at zero; where no penalty is solved, fewer labels are wrong."""
-    made = larger(sequences=200)
+    made = larger(sequences=200, noise=0.1)
     problem, w, opt = start(name, made, penalties)
     zero = np.zeros_like(w)
     for _ in range(8):

@@ -25,6 +25,8 @@ def refusal(algorithm, l2, l1):
     if l1 and "l1" not in algorithm.solves:
         able = [name for name in names() if "l1" in get(name).solves]
         return f"{algorithm.name} cannot solve --l1" + (f"; these can: {', '.join(able)}" if able else "")
+    if l2 and "l2" not in algorithm.solves:
+        return f"{algorithm.name} has no penalty: it takes no --lambda above 0"
     if not l2 and "no-l2" not in algorithm.solves:
         return f"{algorithm.name} needs --lambda above 0"
     return ""
