@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
+from bench.bench import wishes_of
 from crftrain import optimizers
 from crftrain.cli import commands
 
@@ -14,13 +15,19 @@ ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 
 
+COMMAND = r"crftrain (learn|tag|eval|dump|features|algorithms|compare|update)\b"
+
+
 def examples():
-    """(page, arguments) of every `crftrain ...` command in an indented or fenced block."""
+    """(page, arguments) of every `crftrain ...` command in an indented or fenced block, or in a cell of a table."""
     for page in PAGES:
         for line in page.read_text(encoding="utf-8").splitlines():
+            if line.startswith("|"):
+                spans = [span for span in re.findall(r"`([^`]+)`", line) if re.match(COMMAND + r" .*\w", span) and "NAME" not in span]
+                yield from ((page.name, shlex.split(span)[1:]) for span in spans)
             for part in re.split(r"\s\|\s|&&|;", line.strip().removeprefix("$ ")):
                 part = part.split("  #")[0].strip()
-                if re.match(r"crftrain (learn|tag|eval|dump|features|algorithms)\b", part) and "`" not in part and "NAME" not in part:
+                if re.match(COMMAND, part) and "`" not in part and "NAME" not in part:
                     yield page.name, shlex.split(part)[1:]
 
 
@@ -29,6 +36,15 @@ def test_every_command_in_the_documents_parses(page, arguments):
     command = commands.commands[arguments[0]]
     with click.Context(command, info_name=arguments[0]) as context:
         command.parse_args(context, [argument for argument in arguments[1:] if argument not in (">", "<", "...")])
+
+
+def test_every_command_of_the_benchmark_in_the_documents_parses():
+    text = "".join(page.read_text(encoding="utf-8") for page in [*PAGES, ROOT / "bench" / "README.md"])
+    commands_ = re.findall(r"python bench/bench.py ((?:--[\w-]+ ?[\w.-]*)(?: --[\w-]+ [\w.-]+)*)", text)
+    assert commands_
+    for command in commands_:
+        if command != "--help":
+            wishes_of(shlex.split(command))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
