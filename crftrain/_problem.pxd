@@ -18,6 +18,7 @@ cdef class Problem:
     cdef list gradients         # one sum for each thread
     cdef Sums sums              # and their vectors
     cdef object shards          # int64[threads+1]: sequences, evenly many tokens each
+    cdef Curvature _point(self, Curvature at, double[::1] w)
     cdef Gradient _begin(self, k)
     cdef double _sum(self, int64_t first, int64_t last, Gradient gradient, Curvature keep, int thread) except? -1
     cdef int _product(self, int64_t first, int64_t last, Gradient gradient, Curvature at, int thread) except -1

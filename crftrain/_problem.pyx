@@ -35,6 +35,7 @@ from ._kernels cimport (
 from ._sums cimport Sums, square
 from ._tangent cimport Curvature, Workspace
 
+from ._diagonal import Diagonal
 from .errors import TrainingError
 
 
@@ -98,14 +99,23 @@ cdef class Problem:
         """out = H(w) v. `at` was filled at this w and saves time; without it everything is computed anew."""
         cdef double passes = self.passes
         if at is None:
-            at = self.curvature(keep=0)
-            self.scorer.use(w)
-            at.end(w, &self.scorer.W)
+            at = self._point(self.curvature(keep=0), w)
         if not at.filled:
             raise ValueError("the curvature is empty, expected one that value_and_gradient(w, g, keep=...) has filled")
         at.direction.use(v, &at.W)
         self._into(out, v, lambda k: self._shard_with_product(k, at))
         self.passes = passes + at.share
+
+    def hessian_diagonal(self, double[::1] w, double[::1] out):
+        """out = the diagonal of H(w), about."""
+        at = self._point(Diagonal(self.sequences, self.layout, threads=self.threads), w)
+        self.hessian_vector(w, np.ones(self.n_features), out, at=at)
+
+    cdef Curvature _point(self, Curvature at, double[::1] w):
+        """An empty curvature for products at w that compute everything anew."""
+        self.scorer.use(w)
+        at.end(w, &self.scorer.W)
+        return at
 
     def _into(self, double[::1] out, double[::1] w, shard):
         """out = l2 w + what the shards scatter; returns the sum of what they return."""

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from problems import KINDS, kind, larger
 
-from crftrain import optimizers
+from crftrain import memory, optimizers
 from crftrain._tangent import kept_bytes
 from crftrain.optimizers import newton_cg
+from crftrain.optimizers._sample import draw
 from crftrain.optimizers._trust import COLUMNS, Steihaug, TrustRegion
 from crftrain.train import Limits, fit
 
@@ -101,11 +102,29 @@ def test_a_flat_direction_ends_at_the_radius_or_nowhere():
     assert inner.solve(np.zeros(3), 1.0, never).products == 0
 
 
+@pytest.mark.parametrize("radius", [1.0, math.inf])
+def test_preconditioned_steps_are_those_of_the_scaled_problem(radius):
+    """With x = D^(1/2) s: D^(-1/2) H D^(-1/2) and D^(-1/2) g."""
+    hessian, g = quadratic()
+    diagonal = np.exp(np.random.default_rng(1).normal(size=len(g)))
+    root = np.sqrt(diagonal)
+    inner, scaled = subproblem(hessian), subproblem(hessian / root / root[:, None])
+    inner.inverse = 1 / diagonal
+    for products in (1, 3, 10):
+        ends = lambda k, decrease, gain, rest, products=products: k == products  # noqa: E731
+        promise, right = inner.solve(g, radius, ends), scaled.solve(g / root, radius, ends)
+        assert promise == pytest.approx(right, rel=1e-9)
+        np.testing.assert_allclose(inner.s * root, scaled.s, rtol=1e-8, atol=1e-10)
+
+
 def test_long_vectors_are_updated_piece_by_piece():
     size = 2 * COLUMNS + 123
     diagonal, g = np.linspace(1, 3, size), np.random.default_rng(0).normal(size=size)
     inner = Steihaug(size, lambda v, out: np.multiply(diagonal, v, out=out))
     inner.solve(g, math.inf, until(1e-9))
+    np.testing.assert_allclose(inner.s, -g / diagonal, atol=1e-9)
+    inner.inverse = 1 / diagonal
+    assert inner.solve(g, math.inf, until(1e-9)).products == 1
     np.testing.assert_allclose(inner.s, -g / diagonal, atol=1e-9)
 
 
@@ -178,7 +197,7 @@ def test_it_meets_lbfgs(name):
     np.testing.assert_allclose(w, v, atol=1e-6)
 
 
-@pytest.mark.parametrize("options", [{}, {"hvp": "ad"}, {"hessian_share": 1.0}, {"hessian_share": 0.3}])
+@pytest.mark.parametrize("options", [{}, {"hvp": "ad"}, {"hessian_share": 1.0}, {"hessian_share": 0.3}, {"precondition": True}])
 @pytest.mark.parametrize("l2", [100.0, 1.0, 0.01])
 def test_any_option_meets_lbfgs_on_a_larger_problem(options, l2):
     gap = 1e-9 if options.get("hessian_share", 1) == 1 else 1e-6
@@ -233,20 +252,20 @@ def test_a_start_at_the_optimum_stays_there():
 def test_a_sample_has_its_size_and_is_without_bias(share):
     rng = np.random.default_rng(0)
     doubts = rng.exponential(size=500) ** 3
-    draws = np.array([newton_cg.draw(doubts, share, rng) for _ in range(400)])
+    draws = np.array([draw(doubts, share, rng) for _ in range(400)])
     assert np.count_nonzero(draws) / draws.size == pytest.approx(share, rel=0.05)
     assert draws.sum() / draws.size == pytest.approx(1, rel=0.05)
     often = np.count_nonzero(draws, axis=0)
     assert often[doubts.argmax()] >= often[doubts.argmin()]
-    np.testing.assert_allclose(newton_cg.draw(doubts, 1.0, rng), 1)
-    assert np.count_nonzero(newton_cg.draw(np.zeros(500), 0.5, rng)) == pytest.approx(250, abs=50)
+    np.testing.assert_allclose(draw(doubts, 1.0, rng), 1)
+    assert np.count_nonzero(draw(np.zeros(500), 0.5, rng)) == pytest.approx(250, abs=50)
 
 
 def test_how_many_sequences_are_kept(monkeypatch):
-    monkeypatch.setattr(newton_cg, "free_memory", lambda: 1000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1000)
     assert [newton_cg.kept_sequences(cache, 10, 1000) for cache in ("auto", "all", 0.0, 3.0, 99.0)] == [5, 10, 0, 3, 10]
     assert newton_cg.kept_sequences("auto", 10, 500) == 10
-    monkeypatch.setattr(newton_cg, "free_memory", lambda: None)
+    monkeypatch.setattr(memory, "free_memory", lambda: None)
     assert newton_cg.kept_sequences("auto", 10, 10**18) == 10
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from problems import KINDS, instance, kind, larger
+from reference import chain, scores
 
 from crftrain._tangent import kept_bytes
 from crftrain.errors import TrainingError
@@ -227,3 +228,46 @@ def test_a_failed_filling_leaves_nothing_broken(threads):
     problem.value_and_gradient(w, out, keep=curvature)
     problem.hessian_vector(w, v, out, at=curvature)
     assert out.tobytes() == right.tobytes()
+
+
+# ---- the diagonal
+
+
+@SCALES
+@pytest.mark.parametrize("name", KINDS)
+def test_the_diagonal_leaves_out_only_what_positions_have_in_common(name, scale):
+    """Of a sequence of one token it is the Hessian's own; else it is the sum over positions of value^2 P (1 - P)."""
+    made = instance(3, **{**KINDS[name], "length": (1, 1), "per_token": (1, 1)})
+    problem, w = made.problem(l2=0.3), made.weights(4, scale)
+    out = np.full_like(w, np.nan)
+    problem.hessian_diagonal(w, out)
+    hessian = np.array([product(problem, w, unit) for unit in np.eye(len(w))])
+    np.testing.assert_allclose(out, np.diag(hessian), atol=1e-12)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", KINDS)
+def test_the_diagonal_is_the_sum_of_variances(name, threads):
+    made = kind(name, seed=3)
+    corpus, layout, w = made.corpus, made.layout, made.weights(4)
+    n, labels, right = corpus.n_sequences, layout.node_labels(), np.full(len(w), 0.3)
+
+    def add(block, observations, token, variance, of):
+        for k in range(observations.ptr[token], observations.ptr[token + 1]):
+            value = 1.0 if observations.value is None else observations.value[k]
+            first, end = block[observations.attr[k]], block[observations.attr[k] + 1]
+            right[first:end] += value**2 * variance[of(first, end)] / n
+
+    for i in range(n):
+        _, node, pair = chain(*scores(corpus, layout, w, i))
+        node, pair = node * (1 - node), (pair * (1 - pair)).reshape(len(pair), -1)
+        for t, token in enumerate(range(corpus.seq[i], corpus.seq[i + 1])):
+            add(layout.ptr, corpus.nodes, token, node[t], lambda first, end: labels[first:end])
+            if t:
+                right[layout.transitions] += pair[t][layout.transition] / n
+            if t and corpus.pairs is not None:
+                origin = layout.pair_ptr[0]
+                add(layout.pair_ptr, corpus.pairs, token, pair[t], lambda first, end, o=origin: layout.pair[first - o : end - o])
+    out = np.full_like(w, np.nan)
+    made.problem(l2=0.3, threads=threads).hessian_diagonal(w, out)
+    np.testing.assert_allclose(out, right, atol=1e-12)

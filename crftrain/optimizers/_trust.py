@@ -38,6 +38,8 @@ class Promise(NamedTuple):
 class Steihaug:
     """min g's + s'Hs/2 over |s| <= radius, by conjugate gradients from s = 0, along which both |s| and the decrease grow.
 
+    |s|^2 = s'Ds where a diagonal D is set, which also preconditions: z = r / D in place of r.
+
     It ends at the radius, or when `enough(k, decrease, gain, |r|)` says so after k products: gain is the k-th step's part of the
     decrease, r = -g - Hs. |s| and the scalar products that it takes follow by recursion. product(d, out) is H d.
     """
@@ -45,53 +47,59 @@ class Steihaug:
     def __init__(self, size, product):
         self.product = product
         self.s, self.r, self.d, self.Hd = (np.empty(size) for _ in range(4))
-        self.room = np.empty(min(size, COLUMNS))
+        self.room, self.inverse = np.empty(min(size, COLUMNS)), None  # of D
 
     def solve(self, g, radius, enough):
         s, r, d = self.s, self.r, self.d
         s[:] = 0
         np.negative(g, out=r)
-        d[:] = r
-        rr = dd = float(r @ r)
+        d[:] = 0
+        self._turn(0.0)
+        rz = dd = float(r @ d)
         sd = ss = decrease = 0.0
         k = 0
-        while rr > 0:
+        while rz > 0:
             self.product(d, self.Hd)
             k += 1
             dHd = float(d @ self.Hd)
-            a = rr / dHd if dHd > 0 else math.inf
+            a = rz / dHd if dHd > 0 else math.inf
             bound = not ss + 2 * a * sd + a * a * dd < radius * radius
             if bound and math.isinf(radius):
                 break  # flat: no minimum that way
             if bound:
                 a = (math.sqrt(sd * sd + dd * (radius * radius - ss)) - sd) / dd
-            gain = a * rr - a * a * dHd / 2
+            gain = a * rz - a * a * dHd / 2
             decrease += gain
             ss += 2 * a * sd + a * a * dd
-            before, rr = rr, self._advance(a)
+            before, (rr, rz) = rz, self._advance(a)
             if bound or enough(k, decrease, gain, math.sqrt(rr)):
                 return Promise(decrease, math.sqrt(ss), bound, k)
-            b = rr / before
+            b = rz / before
             self._turn(b)
-            sd, dd = b * (sd + a * dd), rr + b * b * dd
+            sd, dd = b * (sd + a * dd), rz + b * b * dd
         return Promise(decrease, math.sqrt(ss), False, k)
 
     def _advance(self, a):
-        """s += a d, r -= a Hd; |r|^2."""
-        rr = 0.0
+        """s += a d, r -= a Hd; |r|^2 and r'z."""
+        rr = rz = 0.0
         for columns in self._columns():
             r, room = self.r[columns], self.room[: len(self.r[columns])]
             self.s[columns] += np.multiply(self.d[columns], a, out=room)
             r -= np.multiply(self.Hd[columns], a, out=room)
             rr += float(r @ r)
-        return rr
+            rz += float(r @ self._z(columns)) if self.inverse is not None else 0.0
+        return rr, rz if self.inverse is not None else rr
 
     def _turn(self, b):
-        """d = r + b d."""
+        """d = z + b d."""
         for columns in self._columns():
             d = self.d[columns]
             d *= b
-            d += self.r[columns]
+            d += self._z(columns)
+
+    def _z(self, columns):
+        r = self.r[columns]
+        return r if self.inverse is None else np.multiply(r, self.inverse[columns], out=self.room[: len(r)])
 
     def _columns(self):
         return (slice(first, first + COLUMNS) for first in range(0, len(self.s), COLUMNS))

@@ -4,7 +4,7 @@
 
     1. s ~ -H^-1 g by CG within a trust region, w <- w + s     (_trust)
     2. CG ends when its k-th product brought less than C / k of what all of them brought (Nash and Sofer), or at
-       |r| <= xi |g|; both bounds fall with the gap, so that the steps near the optimum converge superlinearly
+       |r| <= xi |g|; both bounds fall with the gap in the end, so that the steps near the optimum converge superlinearly
     3. far from the optimum H is that of a sample: with r = gap / gap at zero, SHARE (NEAR / r)^POWER of the sequences,
        drawn in proportion to their doubts, sum_t 1 - sum_j P(y_t = j)^2, and weighted by 1 / chance
 
@@ -22,43 +22,28 @@ import numpy as np
 
 from .._problem import max_norm
 from .._tangent import kept_bytes
-from ..memory import free_memory
+from ..memory import fitting
+from ._sample import draw
 from ._trust import Steihaug, TrustRegion
 from .base import Algorithm, Option, Step
 
-FREE = 0.5  # of the free memory may be taken for what products need
-C, XI = 0.5, 1e-4
-SHARE, NEAR, POWER = 0.2, 0.02, 0.3
-FLOOR = 0.1  # of a sample's chances are the same for all
+C, XI, LATE = 0.5, 1e-4, 1e-3
+SHARE, NEAR, POWER = 0.2, 0.02, 0.5
 
 
 def kept_sequences(cache, n, n_bytes):
     """How many sequences `--cache` keeps of n that take n_bytes together."""
-    if cache == "auto":
-        free = free_memory()
-        return n if free is None or n_bytes <= FREE * free else int(n * FREE * free / n_bytes)
-    return n if cache == "all" else min(n, int(cache))
-
-
-def draw(doubts, share, rng):
-    """float64[n]: 1 / p_i for those drawn, else 0; p_i <= 1 in proportion to the doubts but for FLOOR, sum p_i = share n."""
-    doubts = np.maximum(doubts, 1e-12)
-    chance = (1 - FLOOR) * doubts / doubts.mean() + FLOOR
-    low, high = 0.0, 1 / FLOOR
-    for _ in range(60):
-        c = (low + high) / 2
-        low, high = (c, high) if np.minimum(1, c * chance).mean() < share else (low, c)
-    p = np.minimum(1, high * chance)
-    return np.where(rng.random(len(p)) < p, 1 / p, 0.0)
+    return fitting(n, n_bytes) if cache == "auto" else n if cache == "all" else min(n, int(cache))
 
 
 class NewtonCG:
-    def __init__(self, problem, w, rng, *, cache, hvp, hessian_share):
+    def __init__(self, problem, w, rng, *, cache, hvp, hessian_share, precondition):
         self.problem, self.w, self.rng, self.share = problem, w, rng, hessian_share
         n = problem.n_sequences
         keep = kept_sequences(cache, n, kept_bytes(problem.n_tokens, problem.n_labels))
         self.curvature = problem.curvature(keep=keep, ad=hvp == "ad")
         self.subproblem = Steihaug(problem.n_features, self._product)
+        self.subproblem.inverse = np.empty_like(w) if precondition else None
         self.doubts = np.diff(problem.sequences.corpus.seq).astype(float)  # at w = 0 all tokens are as doubtful
         self.region, self.ratio = None, 1.0
 
@@ -68,8 +53,10 @@ class NewtonCG:
             self._start()
             if self.w.any():  # a warm start may be the optimum: no step where there is nothing to find
                 return self._report()
+        if self.subproblem.inverse is not None:
+            self._precondition(self.subproblem.inverse)
         norm = float(np.linalg.norm(self.region.g))
-        c, xi = C * min(1.0, math.sqrt(self.ratio / NEAR)), XI * min(1.0, math.sqrt(self.ratio))
+        c, xi = C * min(1.0, math.sqrt(self.ratio / LATE)), XI * min(1.0, math.sqrt(self.ratio))
         promise = self.region.step(lambda k, decrease, gain, rest: k * gain <= c * decrease or rest <= xi * norm)
         if promise is None:
             return self._report(done="no step lowers the objective any more: rounding")
@@ -103,6 +90,11 @@ class NewtonCG:
     def _product(self, v, out):
         self.problem.hessian_vector(self.w, v, out, at=self.curvature)
 
+    def _precondition(self, inverse):
+        self.problem.hessian_diagonal(self.w, inverse)
+        np.maximum(inverse, 1e-9 * inverse.max(), out=inverse)  # without l2 some are 0
+        np.divide(1, inverse, out=inverse)
+
     def solution(self):
         return self.w
 
@@ -121,7 +113,7 @@ def memory(facts, options):
     if options["hvp"] == "ad":
         kept = 0
     part = kept_sequences(options["cache"], facts.n_sequences, kept) / max(facts.n_sequences, 1)
-    return {"weights": 64 * facts.n_features, "kept for products": int(part * kept)}
+    return {"weights": (64 + 16 * options["precondition"]) * facts.n_features, "kept for products": int(part * kept)}
 
 
 ALGORITHM = Algorithm(
@@ -145,6 +137,7 @@ ALGORITHM = Algorithm(
             above=0,
             maximum=1,
         ),
+        Option("precondition", False, "divide by the Hessian's diagonal in the conjugate gradients: one pass more a step"),
     ),
     make=NewtonCG,
     memory=memory,

@@ -23,9 +23,7 @@ class Svrg:
     def __init__(self, problem, w, rng, *, sampling, skip, batch, initial_constant, mixed):
         self.problem, self.w, self.rng = problem, w, rng
         order = rng.permutation(-(-problem.n_sequences // batch)) if mixed and not w.any() else None
-        self.steps = SvrgSteps(
-            problem, w, rng, sampler=SAMPLERS[sampling], order=order, batch=batch, skip=skip, first=initial_constant
-        )
+        self.steps = SvrgSteps(problem, w, rng, sampler=SAMPLERS[sampling], order=order, batch=batch, skip=skip, first=initial_constant)
         self.begun = False
 
     def step(self):
