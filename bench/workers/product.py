@@ -1,0 +1,41 @@
+"""Time Hessian-vector products beside the gradient, in a process of its own: best of `repeats`, taken in turns.
+
+Orders: train, template, format, features, repeats, steps (of L-BFGS to the point where they are taken), report.
+"""
+
+import time
+
+import numpy as np
+from _corpus import encode
+from _shared import orders, report
+
+from crftrain import optimizers
+from crftrain._problem import Problem
+
+
+def main(train, repeats, steps, **how):
+    corpus, _, layout = encode(train, **how)
+    problem = Problem(corpus, layout, l2=1 / corpus.n_sequences)
+    w, v = np.zeros(layout.n_features), np.random.default_rng(1).standard_normal(layout.n_features)
+    start = optimizers.get("lbfgs").make(problem, w, None, memory=5)
+    for _ in range(steps):
+        start.step()
+    g, out = np.empty_like(w), np.empty_like(w)
+    ways = {"kept": problem.curvature(), "anew": problem.curvature(keep=0), "ad": problem.curvature(ad=True)}
+    for curvature in ways.values():
+        problem.value_and_gradient(w, g, keep=curvature)
+    runs = {name: lambda at=at: problem.hessian_vector(w, v, out, at=at) for name, at in ways.items()}
+    runs["gradient"] = lambda: problem.value_and_gradient(w, g)
+    best = dict.fromkeys(runs, float("inf"))
+    for _ in range(repeats):
+        for name, run in runs.items():
+            started = time.perf_counter()
+            run()
+            best[name] = min(best[name], time.perf_counter() - started)
+    return {"seconds": best, "n_features": layout.n_features, "kept_bytes": ways["kept"].n_bytes}
+
+
+if __name__ == "__main__":
+    asked = orders()
+    path = asked.pop("report")
+    report(path, **main(**asked))
