@@ -41,6 +41,8 @@ cdef extern from "_simd.h":
                      const double* b, const double* y, const double* r, double scale, double* u, double* A, double* B, double* du,
                      double* q, double* C, const double* soon, int64_t n_soon) noexcept nogil
         void log_sums(int64_t n, const double* x, const double* d, double c, double* sums) noexcept nogil
+        double keep_present(int64_t rows, int LP, const int32_t* attr, const uint64_t* present, double* x) noexcept nogil
+        void exchange(int64_t n, double* x, float* memory) noexcept nogil
 
     const Simd* crftrain_simd(const char* wish)
 

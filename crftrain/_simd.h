@@ -79,6 +79,12 @@ typedef struct {
     /* For y = x + c d, taken as 1e-300 where it is less: sums[0] += y.ln y, sums[1] += d.ln y, sums[2] += d.(d / y), over n
      * doubles, n a multiple of 8 */
     void (*log_sums)(int64_t n, const double *x, const double *d, double c, double *sums);
+
+    /* Rows r of LP, those of the attributes attr[r], keep the numbers that `present` names, the others become 0; the sum of squares */
+    double (*keep_present)(int64_t rows, int LP, const int32_t *attr, const uint64_t *present, double *x);
+
+    /* memory = x, rounded; x = what that changed */
+    void (*exchange)(int64_t n, double *x, float *memory);
 } Simd;
 
 /* base, v3 (AVX2 and FMA) or v4 (AVX-512); "" picks the best one. NULL where the CPU lacks what was wished for. */

@@ -94,13 +94,15 @@ INLINE void FN(add_row)(int LP, double c, const double *d, double *v) {
     for (int j = 0; j < LP; j += VW) STORE(v + j, LOAD(v + j) + c * LOAD(d + j));
 }
 
-INLINE void FN(add_present)(int LP, double c, const double *d, double *v, uint64_t bits) {
+/* all ones in the lanes that the lowest VW bits name */
+INLINE I FN(lanes)(uint64_t bits) {
     I lane;
     for (int i = 0; i < VW; i++) lane[i] = (int64_t)1 << i;
-    for (int j = 0; j < LP; j += VW, bits >>= VW) {
-        I has = (((I){0} + (int64_t)bits) & lane) == lane;
-        STORE(v + j, LOAD(v + j) + c * (V)((I)LOAD(d + j) & has));
-    }
+    return (((I){0} + (int64_t)bits) & lane) != 0;
+}
+
+INLINE void FN(add_present)(int LP, double c, const double *d, double *v, uint64_t bits) {
+    for (int j = 0; j < LP; j += VW, bits >>= VW) STORE(v + j, LOAD(v + j) + c * (V)((I)LOAD(d + j) & FN(lanes)(bits)));
 }
 
 static void FN(scatter_present)(const Occurrences *o, const Blocks *b, int64_t first, int64_t T, int L, int LP, const double *q) {
@@ -488,9 +490,50 @@ static void FN(log_sums)(int64_t n, const double *x, const double *d, double c, 
     }
 }
 
+static double FN(keep_present)(int64_t rows, int LP, const int32_t *attr, const uint64_t *present, double *x) {
+    V sum = SPREAD(0.0);
+    for (int64_t r = 0; r < rows; r++) {
+        uint64_t bits = present[attr[r]];
+        for (int j = 0; j < LP; j += VW, bits >>= VW, x += VW) {
+            V kept = (V)((I)LOAD(x) & FN(lanes)(bits));
+            STORE(x, kept);
+            sum += kept * kept;
+        }
+    }
+    double total = 0;
+    for (int i = 0; i < VW; i++) total += sum[i];
+    return total;
+}
+
+/* The last numbers, where they fill no vector of their own, share one with those before: it is read first and written last. */
+static void FN(exchange)(int64_t n, double *x, float *memory) {
+    typedef float F __attribute__((vector_size(4 * VW), aligned(4), may_alias));
+    int64_t k = 0;
+    if (n >= VW) {
+        double *x_end = x + n - VW;
+        float *end = memory + n - VW;
+        F last = __builtin_convertvector(LOAD(x_end), F);
+        V change = __builtin_convertvector(last, V) - __builtin_convertvector(*(F *)end, V);
+        for (; k + VW <= n; k += VW) {
+            F now = __builtin_convertvector(LOAD(x + k), F);
+            STORE(x + k, __builtin_convertvector(now, V) - __builtin_convertvector(*(F *)(memory + k), V));
+            *(F *)(memory + k) = now;
+        }
+        STORE(x_end, change);
+        *(F *)end = last;
+        return;
+    }
+    for (; k < n; k++) {
+        float now = (float)x[k];
+        x[k] = (double)now - (double)memory[k];
+        memory[k] = now;
+    }
+}
+
 static const Simd FN(table) = {
     NAME, FN(gather), FN(scatter), FN(scatter_present), FN(exp_rows), FN(forward), FN(backward), FN(outer), FN(viterbi),
     FN(settle), FN(settle_rows), FN(dot), FN(axpy), FN(tangent), FN(log_sums),
+    FN(keep_present), FN(exchange),
 };
 
 #undef V

@@ -23,6 +23,7 @@ cdef class LocalGradient:
     cdef double[::1] pair_vector        # [pair weights] zero between two uses
     cdef double build(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil
     cdef void scores(self, int64_t first, int64_t T, double* psi) noexcept nogil
+    cdef void keep_present_labels(self) noexcept nogil
     cdef bint number(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil
     cdef bint room(self) noexcept nogil
     cdef void release(self) noexcept nogil

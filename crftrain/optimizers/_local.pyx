@@ -6,6 +6,7 @@ scatter work on them as on the whole vector.
 """
 
 from libc.math cimport NAN
+from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
@@ -108,32 +109,38 @@ cdef class LocalGradient:
 
     cdef double build(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil:
         """g = F' (q, edge) of T tokens; returns the square of its norm, without pair attributes. NaN: no memory."""
-        cdef int64_t k, p, at, j
-        cdef int32_t a
+        cdef int64_t k
         cdef double square = 0, x
-        cdef const int64_t* ptr = self.lazy.v.nodes.ptr
-        cdef const int32_t* label = self.lazy.v.nodes.label
+        cdef bint whole = self.lazy.v.nodes.whole
+        cdef const uint64_t* present = self.lazy.v.nodes.present
         if not self.number(s, first, T):
             return NAN
         simd.scatter(&self.occurrences, &self.blocks, first, T, self.L, self.LP, X.q)
-        if not self.lazy.v.nodes.whole:     # a row may hold numbers for weights that do not exist
-            for k in range(self.n_dense):
-                a = self.dense[k]
-                if ptr[a + 1] - ptr[a] == self.L:
-                    continue
-                at = k * self.LP
-                p = ptr[a]
-                for j in range(self.L):
-                    if p < ptr[a + 1] and label[p] == j:
-                        p += 1
-                    else:
-                        self.rows[at + j] = 0
-        if self.n_dense:
+        if self.n_dense and not whole and present != NULL:
+            square = simd.keep_present(self.n_dense, self.LP, self.dense, present, self.rows)
+        elif self.n_dense:
+            if not whole:
+                self.keep_present_labels()
             square = simd.dot(self.n_dense * self.LP, self.rows, self.rows)
         for k in range(self.ptr[self.n_sparse]):
             x = self.w[k]
             square += x * x
         return square + simd.dot(self.L * self.LP, X.edge, X.edge)
+
+    cdef void keep_present_labels(self) noexcept nogil:
+        """A row may hold numbers for weights that do not exist; here is the way for more labels than bits."""
+        cdef const int64_t* ptr = self.lazy.v.nodes.ptr
+        cdef const int32_t* label = self.lazy.v.nodes.label
+        cdef int64_t k, p, j
+        cdef int32_t a
+        for k in range(self.n_dense):
+            a = self.dense[k]
+            p = ptr[a]
+            for j in range(self.L):
+                if p < ptr[a + 1] and label[p] == j:
+                    p += 1
+                else:
+                    self.rows[k * self.LP + j] = 0
 
     cdef void scores(self, int64_t first, int64_t T, double* psi) noexcept nogil:
         """psi(g) of the same tokens."""

@@ -20,58 +20,9 @@ import numpy as np
 from .._kernels cimport Blocks, BlockView, Lattice, Tokens, scatter_pairs, simd
 from .._problem cimport Problem
 from ._sequential cimport Sequential
+from ._store cimport Change, Store, minus, swap
 
-
-cdef class Store:
-    """An array of numbers, in double or single precision."""
-
-    cdef void swap(self, int64_t at, double* x, int64_t n) noexcept nogil:
-        """Store x; x becomes the change."""
-
-    cdef void minus(self, int64_t at, double* x, int64_t n) noexcept nogil:
-        """x becomes the change that storing it would make."""
-
-
-cdef class Doubles(Store):
-    cdef double[::1] numbers
-
-    def __init__(self, n):
-        self.memory = np.zeros(n)
-        self.numbers = self.memory
-
-    cdef void swap(self, int64_t at, double* x, int64_t n) noexcept nogil:
-        cdef int64_t k
-        cdef double new
-        for k in range(n):
-            new = x[k]
-            x[k] = new - self.numbers[at + k]
-            self.numbers[at + k] = new
-
-    cdef void minus(self, int64_t at, double* x, int64_t n) noexcept nogil:
-        cdef int64_t k
-        for k in range(n):
-            x[k] -= self.numbers[at + k]
-
-
-cdef class Singles(Store):
-    cdef float[::1] numbers
-
-    def __init__(self, n):
-        self.memory = np.zeros(n, np.float32)
-        self.numbers = self.memory
-
-    cdef void swap(self, int64_t at, double* x, int64_t n) noexcept nogil:
-        cdef int64_t k
-        cdef float new
-        for k in range(n):
-            new = <float> x[k]
-            x[k] = <double> new - <double> self.numbers[at + k]
-            self.numbers[at + k] = new
-
-    cdef void minus(self, int64_t at, double* x, int64_t n) noexcept nogil:
-        cdef int64_t k
-        for k in range(n):
-            x[k] = <double> <float> x[k] - <double> self.numbers[at + k]
+from ._store import Doubles, Singles
 
 
 cdef class Table:
@@ -89,10 +40,24 @@ cdef class Table:
             (<Store> store).memory[:] = 0
 
     cdef int exchange(self, Sequential at, int64_t u) noexcept nogil:
+        """Store what the lattice holds, and add the change to d."""
+        self.change(at, u, swap)
+        at.lazy.add_to_d(at.s, at.first(u), at.length(u), at.X)
         return 0
 
     cdef void difference(self, Sequential at, int64_t u) noexcept nogil:
         """The lattice's marginals become their change since the last exchange of u; nothing is stored."""
+        self.change(at, u, minus)
+
+    cdef void change(self, Sequential at, int64_t u, Change how) noexcept nogil:
+        """Treat so what the lattice holds of u."""
+
+
+cdef void change_rows(Store store, Change how, int64_t at, double* x, int64_t rows, const Lattice* X) noexcept nogil:
+    """Rows of LP in the lattice, of L in the store."""
+    cdef int64_t r
+    for r in range(rows):
+        how(store, at + r * X.L, x + r * X.LP, X.L)
 
 
 cdef class Mixed(Table):
@@ -108,23 +73,10 @@ cdef class Mixed(Table):
         self.nodes, self.edges = make(problem.n_tokens * L), make((len(units) - 1) * L * L)
         self.stores = {"nodes": self.nodes, "edges": self.edges}
 
-    cdef int exchange(self, Sequential at, int64_t u) noexcept nogil:
+    cdef void change(self, Sequential at, int64_t u, Change how) noexcept nogil:
         cdef Lattice* X = at.X
-        cdef int64_t t, i, first = at.first(u), T = at.length(u)
-        for t in range(T):
-            self.nodes.swap((first + t) * X.L, X.q + t * X.LP, X.L)
-        for i in range(X.L):
-            self.edges.swap((u * X.L + i) * X.L, X.edge + i * X.LP, X.L)
-        at.lazy.add_to_d(at.s, first, T, X)
-        return 0
-
-    cdef void difference(self, Sequential at, int64_t u) noexcept nogil:
-        cdef Lattice* X = at.X
-        cdef int64_t t, i, first = at.first(u)
-        for t in range(at.length(u)):
-            self.nodes.minus((first + t) * X.L, X.q + t * X.LP, X.L)
-        for i in range(X.L):
-            self.edges.minus((u * X.L + i) * X.L, X.edge + i * X.LP, X.L)
+        change_rows(self.nodes, how, at.first(u) * X.L, X.q, at.length(u), X)
+        change_rows(self.edges, how, u * X.L * X.L, X.edge, X.L, X)
 
 
 cdef class Marginals(Table):
@@ -140,24 +92,11 @@ cdef class Marginals(Table):
         self.nodes, self.pairs_store = make(problem.n_tokens * L), make(problem.n_tokens * L * L)
         self.stores = {"nodes": self.nodes, "pairs": self.pairs_store}
 
-    cdef int exchange(self, Sequential at, int64_t u) noexcept nogil:
+    cdef void change(self, Sequential at, int64_t u, Change how) noexcept nogil:
         cdef Lattice* X = at.X
-        cdef int64_t t, i, first = at.first(u), T = at.length(u)
-        for t in range(T):
-            self.nodes.swap((first + t) * X.L, X.q + t * X.LP, X.L)
-            for i in range(X.L):
-                self.pairs_store.swap(((first + t) * X.L + i) * X.L, X.P + (t * X.L + i) * X.LP, X.L)
-        sum_edges(at, T)
-        at.lazy.add_to_d(at.s, first, T, X)
-        return 0
-
-    cdef void difference(self, Sequential at, int64_t u) noexcept nogil:
-        cdef Lattice* X = at.X
-        cdef int64_t t, i, first = at.first(u), T = at.length(u)
-        for t in range(T):
-            self.nodes.minus((first + t) * X.L, X.q + t * X.LP, X.L)
-            for i in range(X.L):
-                self.pairs_store.minus(((first + t) * X.L + i) * X.L, X.P + (t * X.L + i) * X.LP, X.L)
+        cdef int64_t first = at.first(u), T = at.length(u)
+        change_rows(self.nodes, how, first * X.L, X.q, T, X)
+        change_rows(self.pairs_store, how, first * X.L * X.L, X.P, T * X.L, X)
         sum_edges(at, T)
 
 
