@@ -20,6 +20,7 @@ from .flags import (
     AlgorithmCommand,
     UpdateCommand,
     algorithm_named,
+    check_stream,
     run_training,
     strengths,
     training_options,
@@ -141,19 +142,31 @@ def _column_option(name, default, help):
 )
 @click.option("--resume", metavar="FILE", help="Go on from a checkpoint, to the same bits as if never interrupted.")
 @training_options
+@click.option("--stream", is_flag=True, help="Learn from TRAIN, which may be endless, sentence by sentence: one pass, nothing is kept.")
+@click.option(
+    "--save-every",
+    type=click.IntRange(min=1),
+    default=100_000,
+    show_default=True,
+    metavar="N",
+    help="Sentences of a stream from model to model.",
+)
+@click.option("--n-hint", type=click.IntRange(min=1), metavar="N", help="What n is in the X/n of a stream.")
 @click.argument("train", nargs=-1, required=True)
 @click.pass_context
-def learn(ctx, train, algorithm, lambdas, l1s, quiet, **settings):
+def learn(ctx, train, algorithm, lambdas, l1s, quiet, stream, save_every, n_hint, **settings):
     """Learn a model from TRAIN files (- is standard input; .gz, .bz2 and .xz are understood).
 
     \b
       crftrain learn --lambda 1/n --dev dev.txt train.txt
       crftrain learn -a lbfgs -t template.txt -m chunk.bin train1.txt train2.txt.gz
+      producer | crftrain learn -a psa --stream --lambda 0.001 -
 
     Any option may also be given as -p NAME=VALUE.
     """
     from .learn import Settings
     from .learn import learn as run
+    from .stream import learn_stream
 
     algorithm = ctx.meta["algorithm"]
     options = {option.name: settings.pop(option.name) for option in algorithm.options}
@@ -164,8 +177,9 @@ def learn(ctx, train, algorithm, lambdas, l1s, quiet, **settings):
         raise click.UsageError("--format items has its attributes already: -t does not apply", ctx)
     if settings["resume"] and (len(lambdas) * len(l1s) > 1 or settings["folds"] or settings["init"]):
         raise click.UsageError("--resume goes on with one training: no lists of strengths, no --folds, no --init", ctx)
+    check_stream(ctx, algorithm, stream, lambdas, l1s)
     settings = Settings(paths=train, algorithm=algorithm, options=options, lambdas=lambdas, l1s=l1s, **settings)
-    run_training(ctx, run, settings, quiet)
+    run_training(ctx, partial(learn_stream, save_every=save_every, n_hint=n_hint) if stream else run, settings, quiet)
 
 
 # ---- update ----------------------------------------------------------------------------------------------------------

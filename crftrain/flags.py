@@ -13,7 +13,7 @@ from .strength import Strength
 from .train import StopSignal
 
 DEFAULT_ALGORITHM = "sag"
-DEFAULT_ONLINE = "sgd-l1"  # for new sentences alone
+DEFAULT_ONLINE = "psa"  # for new sentences alone
 DEFAULT_FOR_L1 = "owlqn"  # the first to reach any objective that is near the optimum
 
 
@@ -183,6 +183,30 @@ def strengths(ctx, algorithm, lambdas, l1s):
         if reason := optimizers.refusal(algorithm, l2.number, l1.number):
             raise click.UsageError(reason, ctx)
     return lambdas, l1s
+
+
+STREAMED = {"algorithm", "model", "template", "lambdas", "l1s", "seed", "format", "label_column", "encoding", "log", "quiet"}
+OF_STREAMS = {"stream", "save_every", "n_hint"}
+
+
+def check_stream(ctx, algorithm, stream, lambdas, l1s):
+    """Refuse what a stream cannot do, and a stream's options without one."""
+    given = [param for param in ctx.command.params if ctx.get_parameter_source(param.name) is ParameterSource.COMMANDLINE]
+    flags = {param.name: max(param.opts, key=len) for param in given if isinstance(param, click.Option)}
+    if not stream:
+        if odd := OF_STREAMS & flags.keys():
+            raise click.UsageError(f"{flags[min(odd)]} needs --stream", ctx)
+        return
+    if not algorithm.streams:
+        able = ", ".join(name for name in optimizers.names() if optimizers.get(name).streams)
+        raise click.UsageError(f"{algorithm.name} cannot learn from a stream; these can: {able}", ctx)
+    if odd := flags.keys() - STREAMED - OF_STREAMS:
+        raise click.UsageError(f"{flags[min(odd)]} is not for a stream", ctx)
+    if len(lambdas) * len(l1s) > 1:
+        raise click.UsageError("a stream takes one strength, not a list", ctx)
+    if any(strength.per_sequence for strength in (*lambdas, *l1s)) and ctx.params["n_hint"] is None:
+        flag, strength = ("--lambda", lambdas[0]) if lambdas[0].per_sequence else ("--l1", l1s[0])
+        raise click.UsageError(f"{flag} {strength} of a stream needs --n-hint N, or a number instead", ctx)
 
 
 class ProgressLine:

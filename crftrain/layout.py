@@ -78,12 +78,56 @@ def arrange(corpus, vocabulary, *, features="observed", transitions="full", dens
         ptr, label, dense = np.arange(n_attributes + 1, dtype=np.int64) * n_labels, None, n_attributes
     else:
         ptr, label = observed_labels(corpus.nodes.ptr, corpus.nodes.attr, corpus.label, n_attributes, n_labels)
-    transition = _transitions(corpus, n_labels, transitions) if _has_transitions(vocabulary) else np.empty(0, np.int32)
+    transition = _transitions(corpus, n_labels, transitions) if has_transitions(vocabulary) else np.empty(0, np.int32)
     pair_ptr, pair = _pair_blocks(corpus, len(vocabulary.pair_attributes), n_labels, features)
     return Layout(n_labels, ptr, label, dense, transition, pair_ptr + ptr[-1] + len(transition), pair)
 
 
-def _has_transitions(vocabulary):
+def complete(n_labels, n_attributes, n_pair_attributes=0, *, transitions=True):
+    """The layout of so many labels and attributes with every weight that there can be."""
+    square = n_labels * n_labels
+    ptr, transition = np.arange(n_attributes + 1, dtype=np.int64) * n_labels, np.arange(square * transitions, dtype=np.int32)
+    pair_ptr = np.arange(n_pair_attributes + 1, dtype=np.int64) * square + ptr[-1] + len(transition)
+    return Layout(n_labels, ptr, None, n_attributes, transition, pair_ptr, np.tile(np.arange(square, dtype=np.int32), n_pair_attributes))
+
+
+class Resizing:
+    """What is known of the weights and blocks of one complete layout, for another: what only the other has gets `fill`."""
+
+    def __init__(self, old, new):
+        self.old, self.new = old, new
+
+    def weights(self, x, fill=0.0):
+        """float64[F] for the new layout."""
+        y = np.full(self.new.n_features, fill)
+        for mine, theirs in zip(_cubes(self.new, y), _cubes(self.old, x), strict=True):
+            common = tuple(slice(min(a, b)) for a, b in zip(mine.shape, theirs.shape, strict=True))
+            mine[common] = theirs[common]
+        return y
+
+    def blocks(self, x, fill):
+        """An array with a number for each block: attributes, pair attributes, transitions."""
+        y = np.full(self.new.n_blocks, fill, x.dtype)
+        y[self.ids(np.arange(len(x)))] = x
+        return y
+
+    def ids(self, blocks):
+        """The new numbers of blocks; there may not be fewer of them."""
+        later = self.new.n_attributes - self.old.n_attributes
+        last = self.new.n_blocks - self.old.n_blocks
+        return blocks + np.where(blocks == self.old.n_blocks - 1, last, np.where(blocks >= self.old.n_attributes, later, 0))
+
+
+def _cubes(layout, w):
+    """Views of a complete layout's weights: [attribute][label], [label][label], [pair attribute][label][label]."""
+    n = layout.n_labels
+    edges = w[layout.transitions]
+    yield w[: layout.ptr[-1]].reshape(-1, n)
+    yield edges.reshape(n, n) if len(edges) else edges.reshape(0, 0)
+    yield w[layout.pair_ptr[0] :].reshape(-1, n, n)
+
+
+def has_transitions(vocabulary):
     return vocabulary.template is None or vocabulary.template.plain_transitions
 
 

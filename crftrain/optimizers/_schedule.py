@@ -30,6 +30,7 @@ FORMULAS = {
     "bottou": lambda k, n, eta, how: eta / (1 + eta * how.decay * (k / n)),
     "pegasos": lambda k, n, eta, how: eta / (how.decay * ((k + 1) / n)),
 }
+ENDLESS = {"constant", "bottou", "pegasos"}  # they do not depend on n, but for decay
 SAMPLE, PASSES = 1000, 30  # units of the sample; passes that a trial is a picture of
 GRID_PASSES = 5
 FIRST, TRIALS = 0.1, 20
@@ -60,6 +61,11 @@ class Schedule:
     def __post_init__(self):
         if self.name == "pegasos" and not self.decay > 0:
             raise TrainingError("--schedule pegasos", "lambda is 0", "lambda > 0: its step sizes are eta / (lambda k)")
+
+    @property
+    def endless(self):
+        """Whether it goes by steps alone."""
+        return self.name in ENDLESS
 
     def rates(self, eta, first, count, n):
         """float64[count]: the step sizes of steps first .. first + count - 1."""

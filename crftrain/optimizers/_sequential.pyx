@@ -18,6 +18,7 @@ from libc.string cimport memset
 import numpy as np
 
 from .._kernels cimport (
+    Sequences,
     aligned,
     backward,
     fill_pairs,
@@ -41,11 +42,10 @@ cdef class Sequential:
     def __init__(self, Problem problem, double[::1] w, *, batch=1, skip=True, lazy=None):
         """lazy: the LazyWeights of a subclass' own kind."""
         cdef int L = problem.n_labels
-        self.problem, self.sequences, self.s = problem, problem.sequences, &problem.sequences.s
+        self.problem = problem
         self.lazy = LazyWeights(problem.layout, w) if lazy is None else lazy
         self.local = LocalGradient(self.lazy)
-        self.units = np.append(np.arange(0, problem.n_sequences, batch), problem.n_sequences)
-        self.n_units = self.units.shape[0] - 1
+        self.turn_to(problem.sequences, batch=batch)
         self.scale = <double> self.n_units / problem.n_sequences
         self.X, self.Y = lattice_new(L), lattice_new(L)
         if self.X == NULL or self.Y == NULL:
@@ -61,6 +61,12 @@ cdef class Sequential:
         lattice_free(self.X)
         lattice_free(self.Y)
         free(self.pair_scores)
+
+    def turn_to(self, Sequences sequences, *, batch=1):
+        """Go on with the units of other sequences of the same layout. What is remembered of units does not go with them."""
+        self.sequences, self.s = sequences, &sequences.s
+        self.units = np.append(np.arange(0, sequences.n, batch), sequences.n)
+        self.n_units = self.units.shape[0] - 1
 
     def run(self, int64_t steps):
         """So many steps; signals are looked at in between."""

@@ -19,8 +19,9 @@ class Stochastic:
     def __init__(self, problem, w, rng, *, weights, schedule, eta, batch=1, steps=OrderedSteps):
         self.problem, self.w, self.rng = problem, w, rng
         self.weights, self.schedule, self.eta = weights, schedule, eta
-        self.steps = steps(problem, w, weights=weights, batch=batch)
-        self.passes = 0
+        self.steps, self.batch = steps(problem, w, weights=weights, batch=batch), batch
+        self.n_units, self.passes = self.steps.n_units, 0
+        self.taken = 0  # units that did not come in passes
 
     def step(self):
         n = self.steps.n_units
@@ -67,14 +68,34 @@ class Stochastic:
         self.weights.start(begin)
         return eta
 
+    def take_in(self, sequences):
+        if not self.schedule.endless:
+            raise TrainingError(f"--schedule {self.schedule.name}", "it falls by passes, and a stream has none", "another, as bottou")
+        if self.eta in ("auto", "grid"):
+            self.eta = self._calibrated()
+        self.steps.turn_to(sequences, batch=self.batch)
+        count = self.steps.n_units
+        total = self.steps.descend(np.arange(count), self.schedule.rates(self.eta, self.taken, count, self.n_units))
+        self.taken += count
+        return total * self.batch
+
+    def settled(self):
+        self._write()
+        return self.solution()
+
+    def resized(self, resizing):
+        self._write()
+        state = self.state()
+        return state | {name: resizing.weights(state[name]) for name in ("w", "sum") if name in state}
+
     def solution(self):
         return self.w
 
     def state(self):
         eta = 0.0 if self.eta in ("auto", "grid") else self.eta
-        return {**self.weights.state(), "passes": np.array([self.passes]), "eta": np.array([eta])}
+        return {**self.weights.state(), "passes": np.array([self.passes]), "taken": np.array([self.taken]), "eta": np.array([eta])}
 
     def restore(self, state):
         self.weights.restore(state)
-        self.passes, self.eta = int(state["passes"][0]), float(state["eta"][0]) or self.eta
+        self.passes, self.taken, self.eta = int(state["passes"][0]), int(state["taken"][0]), float(state["eta"][0]) or self.eta
         self._write()

@@ -13,7 +13,11 @@ and everything else -- flags, ranges, help, README rows, tests, benchmarks -- is
 After step() w is dense, settled and finite, or TrainingError was raised. All randomness comes from rng. An algorithm
 whose gap is an estimate also has `confirm() -> Step`, which makes it exact; one whose gap is a duality gap has
 `gap_at_start() -> float`, which --tol is a share of; one that can be stopped and resumed has `state() -> dict of arrays`
-and `restore(state)`.
+and `restore(state)`. One that learns from streams (crftrain.stream) has besides
+
+    opt.take_in(sequences) -> sum of losses             learn from others of its layout, in their order; w may stay behind
+    opt.settled() -> ndarray                            what to save, brought up to date
+    opt.resized(resizing) -> state                      its state() for a larger layout, by way of a layout.Resizing
 """
 
 import math
@@ -110,6 +114,7 @@ class Algorithm:
     make: Callable
     options: tuple = ()
     online: bool = False  # its steps descend from whatever w is: `update` can use it on new sequences alone
+    streams: bool = False  # it can take in sequences that are not its problem's, and move to a larger layout
     step_name: str = "pass"  # what a step is: "pass" over the sequences, or "iteration" of a batch method
     tol: float = 1e-6  # stop at gap <= tol * gap at w = 0
     passes: int = 200  # the largest number of steps

@@ -59,6 +59,21 @@ class Psa:
         self.passes = int(state["passes"][0])
         self._write()
 
+    def take_in(self, sequences):
+        self.steps.turn_to(sequences)
+        return self.steps.descend(np.arange(sequences.n)) * sequences.n
+
+    def settled(self):
+        self._write()
+        return self.w
+
+    def resized(self, resizing):
+        state = self.state()
+        fresh = {"v": 0.0, "rate": self.weights.eta, "start": 0.0, "middle": 0.0}
+        state |= {name: resizing.weights(state[name], fill) for name, fill in fresh.items()}
+        state |= {name: resizing.blocks(state[name], fill) for name, fill in (("last", 0.0), ("half", -1))}
+        return state | {"seen": resizing.ids(state["seen"])}
+
 
 ALGORITHM = Algorithm(
     summary="stochastic gradient descent with a rate for each weight: a good model in one pass",
@@ -77,6 +92,7 @@ ALGORITHM = Algorithm(
     ),
     make=Psa,
     online=True,
+    streams=True,
     memory=lambda facts, options: {"weights, rates and snapshots": vectors(facts, 4) + 8 * facts.n_features},
     passes=50,
 )

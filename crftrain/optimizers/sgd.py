@@ -46,6 +46,11 @@ class AveragedSgd(Stochastic):
         self.weights.begin()
         return total + self.steps.descend(order[cut:], rates[cut:])
 
+    def take_in(self, sequences):
+        if self.first == 1 and not self.weights.averaging:
+            self.weights.begin()
+        return super().take_in(sequences)
+
     def _write(self):
         super()._write()
         if self.weights.averaging:
@@ -81,6 +86,7 @@ ALGORITHM = Algorithm(
     ),
     make=make,
     online=True,
+    streams=True,
     memory=memory,
     passes=50,
 )
