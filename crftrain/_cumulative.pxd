@@ -10,8 +10,6 @@ cdef class PenalisedWeights(DescentWeights):
     cdef double u               # the penalty that every weight could have received so far, in the scale of v
     cdef double* stamps         # [blocks] u when the block last paid; NULL: blocks keep q instead
     cdef void descend(self, const Tokens* s, int64_t first, int64_t T, Lattice* X) noexcept nogil
-    cdef void pay(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil
-    cdef void pay_block(self, int64_t block, int64_t n, double* v, double* q) noexcept nogil
     cdef double owed(self, int64_t block) noexcept nogil
 
 

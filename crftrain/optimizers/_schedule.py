@@ -44,6 +44,8 @@ ETA = Option(
 )
 ALPHA = Option("alpha", 0.85, "exponential: what the step size is multiplied by in a pass", above=0.0, maximum=1.0)
 
+BATCH = Option("batch", 1, "sequences whose mean gradient makes a step", minimum=1)
+
 
 def schedule_option(*names):
     """Of these schedules; the first is the default."""

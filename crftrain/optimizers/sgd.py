@@ -26,7 +26,7 @@ import numpy as np
 
 from .._descent import AveragedWeights, DescentWeights
 from ._average import vectors
-from ._schedule import ALPHA, ETA, FORMULAS, Schedule, schedule_option
+from ._schedule import ALPHA, BATCH, ETA, FORMULAS, Schedule, schedule_option
 from ._stochastic import Stochastic
 from .base import Algorithm, Option
 
@@ -80,7 +80,7 @@ ALGORITHM = Algorithm(
         schedule_option("bottou", *(name for name in FORMULAS if name != "bottou")),
         ETA,
         ALPHA,
-        Option("batch", 1, "sequences whose mean gradient makes a step", minimum=1),
+        BATCH,
         Option("average", False, "save the mean of the iterates, not the last one"),
         Option("average_from", 1, "the pass with which the mean begins", minimum=1),
     ),
