@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from crftrain.optimizers._linesearch import C1, C2, DELTA, TRIALS, strong_wolfe
+from crftrain.optimizers._linesearch import C1, C2, DELTA, TRIALS, armijo, strong_wolfe
 
 
 class Along:
@@ -47,6 +47,24 @@ def test_the_strong_wolfe_conditions_hold(name, first):
     assert abs(phi.slope(a)) <= C2 * abs(phi.slope(0))
     assert phi.asked[-1] == a  # so that whoever searched has what was computed there
     assert len(phi.asked) <= TRIALS
+
+
+@pytest.mark.parametrize("first", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_armijo_takes_the_first_of_ever_shorter_steps_that_lowers_enough(name, first):
+    phi = FUNCTIONS[name]
+    phi.asked.clear()
+    a = armijo(phi, float(phi.f(0.0)), float(phi.slope(0.0)), first)
+    assert phi.asked[0] == first
+    assert phi.asked[-1] == a
+    assert (np.diff(phi.asked) < 0).all()
+    lowered = [phi(b)[0] <= phi.f(0) + C1 * b * phi.slope(0) for b in list(phi.asked)]
+    assert lowered == [False] * (len(lowered) - 1) + [True]
+
+
+def test_armijo_gives_up_where_nothing_is_lower():
+    assert armijo(lambda a: (1.0 + a, 1.0), 1.0, -1.0, 1.0) is None
+    assert armijo(lambda a: (math.nan, math.nan), 1.0, -1.0, 1.0) is None
 
 
 def test_a_first_trial_that_is_good_is_the_only_one():

@@ -16,7 +16,7 @@ from libc.string cimport memset
 import numpy as np
 
 from .._descent cimport DescentWeights
-from .._kernels cimport Blocks, Lattice, Tokens, scatter_pairs
+from .._kernels cimport Blocks, Tokens, scatter_pairs
 from ._ordered cimport OrderedSteps
 
 

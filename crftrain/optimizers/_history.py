@@ -50,8 +50,13 @@ class History:
         self.count, self.next = min(self.count + 1, self.m), (self.next + 1) % self.m
         return True
 
+    def meet(self, g):
+        """Learn the products with a g that no pair came with."""
+        if self.count:
+            self.with_g = self._products((g,))[0]
+
     def direction(self, g, out):
-        """out = -H g, for the g of the last add; returns the slope g . out."""
+        """out = -H g, for the g of the last add or meet; returns the slope g . out."""
         if not self.count:
             np.negative(g, out=out)
             return -float(g @ g)

@@ -45,6 +45,20 @@ def strong_wolfe(phi, f0, slope0, first):
     return None
 
 
+def armijo(phi, f0, slope0, first):
+    """The same for the first of the Wolfe conditions alone: shorter and shorter steps, as long as rounding can tell them apart."""
+    a = first
+    for _ in range(TRIALS):
+        f, slope = phi(a)
+        finite = math.isfinite(f) and math.isfinite(slope)
+        if finite and f <= f0 + C1 * a * slope0:
+            return a
+        if drowned(f, f0):
+            return None
+        a = _between((0.0, f0, slope0), (a, f, slope) if finite else (a, math.inf, math.inf))
+    return None
+
+
 def drowned(f, f0):
     return abs(f - f0) < 1e-10 * abs(f0)
 

@@ -15,6 +15,8 @@ from .base import Algorithm, Option, Step
 
 
 class LBFGS:
+    search = staticmethod(strong_wolfe)
+
     def __init__(self, problem, w, rng, *, memory):
         self.problem, self.w = problem, w
         self.history = History(memory, problem.n_features, problem.threads)
@@ -51,7 +53,7 @@ class LBFGS:
             self.f_trial = problem.value_and_gradient(point, gradient)
             return self.f_trial, float(gradient @ d)
 
-        if strong_wolfe(phi, self.f, slope, (-slope) ** -0.5 if fresh else 1.0) is None:
+        if self.search(phi, self.f, slope, (-slope) ** -0.5 if fresh else 1.0) is None:
             if not fresh:
                 self.history.clear()
             return False
