@@ -43,6 +43,9 @@ cdef extern from "_simd.h":
         void log_sums(int64_t n, const double* x, const double* d, double c, double* sums) noexcept nogil
         double keep_present(int64_t rows, int LP, const int32_t* attr, const uint64_t* present, double* x) noexcept nogil
         void exchange(int64_t n, double* x, float* memory) noexcept nogil
+        void scatter_rated(const Occurrences*, const Blocks*, const Blocks* rate, int64_t first, int64_t T, int LP, double c,
+                           const double* q) noexcept nogil
+        void fade(int64_t n, double c, const double* rate, double* w) noexcept nogil
 
     const Simd* crftrain_simd(const char* wish)
 

@@ -24,6 +24,7 @@ cdef class RatedWeights(LazyWeights):
     cdef readonly double scale          # a factor of all rates
     cdef readonly double l2
     cdef readonly int64_t updates       # so far
+    cdef int64_t now                    # the half period at hand, counted from the beginning
     cdef readonly int64_t period        # updates in half a period
     cdef void descend(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil
     cdef void descend_edge(self, const double* edge) noexcept nogil

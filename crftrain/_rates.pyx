@@ -28,7 +28,10 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from ._kernels cimport aligned
+from ._kernels cimport aligned, simd
+
+cdef extern from *:
+    void __builtin_prefetch(const void*) noexcept nogil
 
 KAPPA, ALPHA, BETA = 0.9, 0.9999, 0.99
 cdef double kappa = KAPPA, m = (ALPHA + BETA) / (ALPHA - BETA) * KAPPA, n = 2 * (1 - ALPHA) / (ALPHA - BETA) * KAPPA
@@ -43,24 +46,6 @@ cdef inline double discount(double gamma) noexcept nogil:
 cdef inline double power(double x, bint short) noexcept nogil:
     """exp(-x), x >= 0."""
     return 1 - x * (1 - x * (0.5 - x * (1.0 / 6 - x * (1.0 / 24 - x * (1.0 / 120 - x * (1.0 / 720)))))) if short else exp(-x)
-
-
-cdef void fade(int64_t size, double c, double eta, const double* rate, double* w) noexcept nogil:
-    """w <- w exp(-c rate); eta is the largest rate."""
-    cdef int64_t k
-    if c * eta <= SHORT:
-        for k in range(size):
-            w[k] *= power(c * rate[k], True)
-    else:
-        for k in range(size):
-            w[k] *= power(c * rate[k], False)
-
-
-cdef inline void descend_row(int64_t size, double c, const double* rate, const double* g, double* w) noexcept nogil:
-    """w += c rate o g."""
-    cdef int64_t j
-    for j in range(size):
-        w[j] += c * rate[j] * g[j]
 
 
 cdef class RatedWeights(LazyWeights):
@@ -101,9 +86,21 @@ cdef class RatedWeights(LazyWeights):
 
     cdef void settle(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil:
         """The blocks of the T tokens of a sequence, and the transitions if it has a label pair, pay and are remembered."""
-        cdef int64_t k
-        for k in range(s.nodes.ptr[first], s.nodes.ptr[first + T]):
-            self.look_at(s.nodes.attr[k])
+        cdef int64_t k, a, j, end = s.nodes.ptr[first + T], LP = self.W.LP
+        cdef const double* snapshot = self.start.nodes.rows if self.now % 2 == 0 else self.middle.nodes.rows
+        for k in range(s.nodes.ptr[first], end):
+            if k + 24 < end:
+                __builtin_prefetch(&self.half[s.nodes.attr[k + 24]])
+                __builtin_prefetch(&self.last[s.nodes.attr[k + 24]])
+            if k + 12 < end:    # taken for a whole row; if it is not, what is fetched does no harm
+                a = s.nodes.attr[k + 12]
+                for j in range(a * LP, a * LP + LP, 8):
+                    __builtin_prefetch(self.v.nodes.rows + j)
+                    __builtin_prefetch(self.d.nodes.rows + j)
+                    __builtin_prefetch(snapshot + j)
+            a = s.nodes.attr[k]
+            if self.half[a] != self.now or self.last[a] != self.S:
+                self.look_at(a)
         if T > 1:
             self.look_at(self.last.shape[0] - 1)
         if s.pairs.ptr != NULL:
@@ -111,50 +108,42 @@ cdef class RatedWeights(LazyWeights):
                 self.look_at(self.pair_base + s.pairs.attr[k])
 
     cdef void look_at(self, int64_t a) noexcept nogil:
-        cdef int64_t now = self.updates // self.period, before = self.half[a]
-        cdef Run run
-        if before == now and self.last[a] == self.S:
+        cdef int64_t before = self.half[a]
+        cdef Run run = self.run_of(a)
+        if self.last[a] != self.S:
+            self.pay(a, &run)
+        if before == self.now:
             return
-        run = self.run_of(a)
-        self.pay(a, &run)
-        if before == now:
-            return
-        self.half[a] = now
-        if now % 2 == 0:
+        self.half[a] = self.now
+        if self.now % 2 == 0:
             memcpy(run.start, run.w, run.n * sizeof(double))
-        elif before == now - 1:
+        elif before == self.now - 1:
             memcpy(run.middle, run.w, run.n * sizeof(double))
             self.seen[self.n_seen] = a
             self.n_seen += 1
 
     cdef void pay(self, int64_t a, const Run* run) noexcept nogil:
         """The l2 term of the sequences that came since the block was last looked at."""
-        fade(run.n, self.l2 * (self.S - self.last[a]), self.eta, run.rate, run.w)
+        cdef double c = self.l2 * (self.S - self.last[a])
+        cdef int64_t k
         self.last[a] = self.S
+        if c * self.eta <= SHORT and run.n % 8 == 0:
+            simd.fade(run.n, c, run.rate, run.w)
+        else:
+            for k in range(run.n):
+                run.w[k] *= power(c * run.rate[k], c * self.eta <= SHORT)
 
     cdef void descend(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil:
         """w <- w - scale eta o F' (q, P) of the tokens of one sequence."""
         cdef int64_t t, k, p, a, j, L = self.W.L, LP = self.W.LP
-        cdef const int64_t* ptr = self.v.nodes.ptr
-        cdef const int32_t* label = self.v.nodes.label
-        cdef double* w = self.v.nodes.w
-        cdef double* rows = self.v.nodes.rows
-        cdef const double* rate = self.d.nodes.w
-        cdef const double* q = X.q
+        cdef const int64_t* ptr = self.v.pairs.ptr
+        cdef const int32_t* label = self.v.pairs.label
+        cdef double* w = self.v.pairs.w
+        cdef const double* rate = self.d.pairs.w
         cdef double c
-        for t in range(first, first + T):
-            for k in range(s.nodes.ptr[t], s.nodes.ptr[t + 1]):
-                a = s.nodes.attr[k]
-                c = -self.scale * (s.nodes.value[k] if s.nodes.value != NULL else 1.0)
-                if k < s.nodes.split[t]:
-                    descend_row(LP, c, self.d.nodes.rows + a * LP, q, rows + a * LP)
-                else:
-                    for p in range(ptr[a], ptr[a + 1]):
-                        w[p] += c * rate[p] * q[label[p]]
-            q += LP
+        simd.scatter_rated(&s.nodes, &self.v.nodes, &self.d.nodes, first, T, LP, -self.scale, X.q)
         if s.pairs.ptr == NULL:
             return
-        ptr, label = self.v.pairs.ptr, self.v.pairs.label
         for t in range(1, T):
             for k in range(s.pairs.ptr[first + t], s.pairs.ptr[first + t + 1]):
                 a = s.pairs.attr[k]
@@ -165,12 +154,15 @@ cdef class RatedWeights(LazyWeights):
 
     cdef void descend_edge(self, const double* edge) noexcept nogil:
         """The same for the transitions."""
-        descend_row(self.v_edge.shape[0], -self.scale, &self.d_edge[0], edge, &self.v_edge[0])
+        cdef int64_t k
+        for k in range(self.v_edge.shape[0]):
+            self.v_edge[k] -= self.scale * self.d_edge[k] * edge[k]
 
     cdef void end_update(self, int64_t sequences) noexcept nogil:
         """A batch has been descended; at the end of a period rates are adapted."""
         self.S += self.scale * sequences
         self.updates += 1
+        self.now = self.updates // self.period
         if self.updates % (2 * self.period) == 0:
             self.adapt()
             self.n_seen = 0
@@ -238,6 +230,7 @@ cdef class RatedWeights(LazyWeights):
         np.asarray(self.seen)[:self.n_seen] = state["seen"]
         self.scale, self.S = state["scale"]
         self.updates = state["updates"][0]
+        self.now = self.updates // self.period
 
 
 cdef class ComponentRates(RatedWeights):

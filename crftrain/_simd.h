@@ -85,6 +85,13 @@ typedef struct {
 
     /* memory = x, rounded; x = what that changed */
     void (*exchange)(int64_t n, double *x, float *memory);
+
+    /* blocks of the token's attributes += c rate o q[t], rates laid out like the blocks */
+    void (*scatter_rated)(const Occurrences *o, const Blocks *b, const Blocks *rate, int64_t first, int64_t T, int LP, double c,
+                          const double *q);
+
+    /* w *= exp(-c rate) over n doubles, n a multiple of 8, where c rate <= 0.02: by its series */
+    void (*fade)(int64_t n, double c, const double *rate, double *w);
 } Simd;
 
 /* base, v3 (AVX2 and FMA) or v4 (AVX-512); "" picks the best one. NULL where the CPU lacks what was wished for. */
