@@ -35,4 +35,9 @@ ALGORITHM = Algorithm(
     online=True,
     memory=lambda facts, options: {"weights, and squares of gradients": vectors(facts, 2)},
     passes=50,
+    details=(
+        "Fast at first and slow later, since step sizes only fall: on CoNLL-2000 (observed features, lambda 1/n) it is 63 % above the\n"
+        "optimum after one pass, where sgd is 275 % above, 8 % after 10 and 3 % after 50. A pass takes ten times as long as one of\n"
+        "sgd: each weight it touches costs roots and divisions."
+    ),
 )

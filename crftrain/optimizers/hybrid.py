@@ -102,4 +102,8 @@ ALGORITHM = Algorithm(
     lighter=lbfgs.ALGORITHM.lighter,
     tol=2.5e-5,
     passes=1000,
+    details=(
+        "On CoNLL-2000 (observed features, lambda 1/n) the batch is whole after about a dozen passes, and the objective 5 % above the\n"
+        "optimum after 55; the batches before that cost hardly more time a pass than sgd."
+    ),
 )
