@@ -115,7 +115,7 @@ class _Run:
                 if self.waiting == self.chunk:
                     self._learn()
                     if self.n // self.save_every > (self.n - self.chunk) // self.save_every:
-                        self._save(f"after {self.n:,} sequences")
+                        self._save("so far")
         except CrftrainError:
             if self.n:
                 self._save("the stream broke off")

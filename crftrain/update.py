@@ -81,8 +81,9 @@ def _counted(n_new, n_replayed, known, names):
 
 
 def _strength(settings, old, given, n, name):
-    """The one strength given, as a number, or the old model's."""
-    return (Strength(given[0].at(n) if given else _fact(settings, old, name)),)
+    """The one strength given, as a number, or the old model's; an algorithm without penalties has none."""
+    penalised = settings.algorithm.solves & {"l2", "l1"}
+    return (Strength(given[0].at(n) if given else _fact(settings, old, name) if penalised else 0.0),)
 
 
 def _fact(settings, old, *names):

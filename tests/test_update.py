@@ -96,8 +96,7 @@ def test_new_sentences_alone_keep_what_the_model_knows(files, learnt, go_on, tmp
     before, said = model.load(learnt(old, features=features)), []
     options, penalised = optimizers.get(algorithm).defaults(), "l2" in optimizers.get(algorithm).solves
     tiny = {name: 1e-9 for name in ("eta", "c", "variance") if name in options}
-    penalty = {} if penalised else {"lambdas": (Strength(0.0),)}
-    outcome = go_on([new], algorithm=algorithm, options={**options, **tiny}, passes=1, said=said, **penalty)
+    outcome = go_on([new], algorithm=algorithm, options={**options, **tiny}, passes=1, said=said)
     after = model.load(tmp_path / "model.bin")
     assert after.vocabulary.labels == [*before.vocabulary.labels, "B-Y"]
     was, now = (by_name(found.vocabulary, found.layout, found.w) for found in (before, after))
