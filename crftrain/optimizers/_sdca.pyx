@@ -13,7 +13,7 @@ from ._table cimport sum_edges
 
 cdef int64_t TRIALS = 20
 cdef double LONGEST = 0.999     # at 1, marginals near 0 would be differences of others: nothing but rounding
-cdef double EXACT = 0.01        # of the gap: the slope at which a line search ends
+cdef double EXACT = 0.1        # of the gap: the slope at which a line search ends
 cdef double NOTHING = 1e-14     # a gap that is all rounding
 
 

@@ -51,4 +51,10 @@ ALGORITHM = Algorithm(
     gap="duality",
     tol=1e-6,
     passes=200,
+    details=(
+        "For a proved distance from the optimum without the memory of sdca. Raise --initial-score to 10: on CoNLL-2000 (features\n"
+        "observed, lambda = 1/n) it is 1e-3 above the optimum after 26 passes then, and with 3, the published value, not after 100;\n"
+        "on OCR after 46 and 59. Where the first weights are that wild, scores spread so far that logarithms\n"
+        "are needed, and passes take four to eight times as long."
+    ),
 )
