@@ -56,7 +56,10 @@ def test_every_long_flag_in_the_documents_exists(page):
     for command in commands.commands.values():
         for param in command.params:
             known |= {*param.opts, *param.secondary_opts}
-    named = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", page.read_text(encoding="utf-8")))
+    text = page.read_text(encoding="utf-8")
+    if page.name == "coming-from-crfsuite.md":  # whose first column is others'
+        text = re.sub(r"^\| [^|]*\|", "", text, flags=re.MULTILINE)
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", text))
     assert named <= known
 
 
