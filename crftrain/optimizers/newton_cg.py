@@ -39,8 +39,7 @@ def kept_sequences(cache, n, n_bytes):
 class NewtonCG:
     def __init__(self, problem, w, rng, *, cache, hvp, hessian_share, precondition):
         self.problem, self.w, self.rng, self.share = problem, w, rng, hessian_share
-        n = problem.n_sequences
-        keep = kept_sequences(cache, n, kept_bytes(problem.n_tokens, problem.n_labels))
+        keep = kept_sequences(cache, problem.n_sequences, kept_bytes(problem.n_tokens, problem.n_labels))
         self.curvature = problem.curvature(keep=keep, ad=hvp == "ad")
         self.subproblem = Steihaug(problem.n_features, self._product)
         self.subproblem.inverse = np.empty_like(w) if precondition else None
@@ -109,16 +108,14 @@ class NewtonCG:
 
 
 def memory(facts, options):
-    kept = kept_bytes(facts.n_tokens, facts.n_labels)
-    if options["hvp"] == "ad":
-        kept = 0
+    kept = kept_bytes(facts.n_tokens, facts.n_labels) if options["hvp"] == "dp" else 0
     part = kept_sequences(options["cache"], facts.n_sequences, kept) / max(facts.n_sequences, 1)
     return {"weights": (64 + 16 * options["precondition"]) * facts.n_features, "kept for products": int(part * kept)}
 
 
 ALGORITHM = Algorithm(
     summary="Newton's method with conjugate gradients: exact optima, from zero or after another algorithm",
-    reference=("Tsuboi, Unno, Kashima, Okazaki, Fast Newton-CG method for batch learning of conditional random fields, AAAI 2011"),
+    reference="Tsuboi, Unno, Kashima, Okazaki, Fast Newton-CG method for batch learning of conditional random fields, AAAI 2011",
     solves=frozenset({"l2", "no-l2"}),
     options=(
         Option(
@@ -145,4 +142,9 @@ ALGORITHM = Algorithm(
     step_name="iteration",
     tol=2.5e-5,
     passes=500,
+    details=(
+        "For exact optima; sag is sooner at 1e-3 of it. Seconds to (f - f*)/f* = 1e-6 on CoNLL-2000 chunking, one thread: all features\n"
+        "21.5 where lbfgs takes 56.6, those observed 15.0 and 15.3. A product costs about a gradient, 1.6 times as much with\n"
+        "--cache 0 and 2 to 4 times by --hvp ad. With attributes on label pairs nothing is kept."
+    ),
 )
