@@ -495,3 +495,13 @@ def test_lbfgs_takes_the_steps_of_its_textbook_twin():
         v, g = v + a * d, h
         f = twin_problem.value(v)
         np.testing.assert_allclose(w, v, rtol=1e-6, atol=1e-7 * np.abs(v).max())
+
+
+def test_where_no_step_is_found_along_the_pairs_the_gradient_is_tried():
+    _, _, opt = start("lbfgs", larger())
+    before = [opt.step() for _ in range(6)][-1]
+    searches = [lambda *asked: None, opt.search]
+    opt.search = lambda *asked: searches.pop(0)(*asked)
+    step = opt.step()
+    assert not step.done and step.objective < before.objective
+    assert opt.history.count == 1

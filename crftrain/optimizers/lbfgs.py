@@ -54,8 +54,6 @@ class LBFGS:
             return self.f_trial, float(gradient @ d)
 
         if self.search(phi, self.f, slope, (-slope) ** -0.5 if fresh else 1.0) is None:
-            if not fresh:
-                self.history.clear()
             return False
         self.f = self.f_trial
         self.history.advance(w, g, d)
