@@ -131,7 +131,7 @@ class Training:
         touched = int(np.diff(self.layout.ptr)[nodes.attr].sum())
         if pairs is not None and len(pairs.attr):
             touched += int(np.diff(self.layout.pair_ptr)[pairs.attr].sum())
-        return SimpleNamespace(**self.facts, n_pair_features=len(self.layout.pair), n_touched=touched)
+        return SimpleNamespace(**self.facts, n_pair_features=len(self.layout.pair), n_occurrences=len(nodes.attr), n_touched=touched)
 
 
 def learn(settings, *, say=lambda text: None, watch=lambda step_name: (), stop=None):

@@ -11,7 +11,7 @@ One file each under `crftrain/optimizers/`; `crftrain algorithms` lists them, `c
 This page is made from their declarations by `python docs/generate.py`.
 
 All minimise `f(w) = 1/n sum -log p(y|x; w) + lambda/2 |w|^2 + l1 |w|_1`, n the number of sequences, where the table says that
-they take that penalty.
+they take that penalty; {beside} comes to rest beside the minimum.
 
 | `-a` | what it is | penalties | a step | default `--tol` |
 |---|---|---|---|---|
@@ -26,7 +26,8 @@ def text():
         for a in algorithms
     ]
     parts = ["\n".join(["", f"## {a.name}", "", "```", *explain(a), "```"]) for a in algorithms]
-    return HEAD + "\n".join(rows) + "\n" + "\n".join(parts) + "\n"
+    beside = ", ".join(f"`{a.name}`" for a in algorithms if not a.minimises)
+    return HEAD.format(beside=beside) + "\n".join(rows) + "\n" + "\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":

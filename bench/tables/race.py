@@ -56,7 +56,7 @@ def settings(bench):
 def entrants(bench, setting):
     """Ours (with --quick one is enough where peers need all features), then the peers that are installed."""
     need = {"l1", "no-l2"} if setting.l1 != "0" else {"l2"}
-    able = [name for name in optimizers.names() if need <= optimizers.get(name).solves]
+    able = [name for name in optimizers.names() if optimizers.get(name).minimises and need <= optimizers.get(name).solves]
     ours = [Entrant(f"crftrain {name}", name) for name in able if not bench.algorithms or name in bench.algorithms]
     again = setting.features == "full" and setting.task.format == "conll"
     theirs = [peer for peer in peers.for_setting(setting) if peer.is_installed and not (again and peer.once)]

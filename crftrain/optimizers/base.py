@@ -113,6 +113,7 @@ class Algorithm:
     solves: frozenset  # of "l2", "l1" (both: elastic net), "no-l2": works with lambda = 0
     make: Callable
     options: tuple = ()
+    minimises: bool = True  # what it converges to is the optimum of f, where it solves a penalty
     online: bool = False  # its steps descend from whatever w is: `update` can use it on new sequences alone
     streams: bool = False  # it can take in sequences that are not its problem's, and move to a larger layout
     step_name: str = "pass"  # what a step is: "pass" over the sequences, or "iteration" of a batch method
