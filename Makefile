@@ -1,4 +1,4 @@
-# make demo: build and run the main job on data/     make test: the tests     make bench: measure against the peers
+# make demo: build and run the main job on data/     make test: the tests     make bench: measure against the peers, BENCH='--only bars' a part of it
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -25,7 +25,7 @@ demo: build
 
 bench: build
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]" --no-build-isolation
-	$(BIN)/python bench/bench.py
+	$(BIN)/python bench/bench.py $(BENCH)
 
 bench-quick: build
 	$(BIN)/python bench/bench.py --quick
