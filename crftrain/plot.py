@@ -65,7 +65,7 @@ def _picture(runs, out, name, axis, label, title, height, value, *, log):
         axes.plot(x, middle, color=colour, linestyle=dash, linewidth=1.8)
         if len(curves) > 1:
             axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
-        ends.append((x[-1], middle[-1], entrant, colour))
+        ends.append((middle[-1], entrant, {"color": colour, "linestyle": dash, "linewidth": 1.8}))
     if log:
         axes.set_yscale("log")
     else:
@@ -94,10 +94,13 @@ def band(curves, *, log):
 
 
 def _name_curves(axes, ends, log):
-    """Names to the right of the axes, at the height of the curves' ends, moved apart where they would touch."""
+    """Names to the right of the axes, with a piece of their curves, at the height of their ends; moved apart where they would touch."""
     bottom, top = axes.get_ylim()
     scale = (lambda y: math.log(y / bottom) / math.log(top / bottom)) if log else (lambda y: (y - bottom) / (top - bottom))
     placed = -1.0
-    for height, (_, _, name, colour) in sorted((min(max(scale(end[1]), 0.0), 1.0), end) for end in ends):
-        placed = max(height, placed + 0.045)
-        axes.text(1.01, placed, name, color=colour, transform=axes.transAxes, va="center", fontsize=9)
+    heights = [min(max(scale(height), 0.0), 1.0) for height, _, _ in ends]
+    for k in sorted(range(len(ends)), key=heights.__getitem__):
+        _, name, style = ends[k]
+        placed = max(heights[k], placed + 0.045)
+        axes.plot([1.01, 1.05], [placed, placed], transform=axes.transAxes, clip_on=False, **style)
+        axes.text(1.06, placed, name, color=style["color"], transform=axes.transAxes, va="center", fontsize=9)

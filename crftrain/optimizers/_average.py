@@ -93,7 +93,8 @@ class AveragedGradient:
     def _objective(self):
         w = self.w
         l1 = self.problem.l1 * float(np.abs(w).sum()) if self.problem.l1 else 0.0
-        objective = self.steps.mean_loss() + 0.5 * self.problem.l2 * float(w @ w) + l1
+        with np.errstate(over="ignore"):
+            objective = self.steps.mean_loss() + 0.5 * self.problem.l2 * float(w @ w) + l1
         if not np.isfinite(objective):
             raise TrainingError("this pass", f"the objective is {objective}", "weights of moderate size")
         return objective
