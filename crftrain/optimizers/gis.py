@@ -116,4 +116,10 @@ ALGORITHM = Algorithm(
     step_name="iteration",
     tol=2.5e-5,
     passes=1000,
+    details=(
+        "To see what scaling does: its steps are the shorter the more features fire in the sequence where most do. On\n"
+        "CoNLL-2000 chunking with all features, from an objective of 73.2, the plain method has come to 56, 33 and 9.8 after 10, 30\n"
+        "and 100 passes, with triple-jump to 5.9, 1.75 and 1.25, with aitken to 7.4, 4.0 and 2.4. Triple-jump is the better choice\n"
+        "there and on data/ (from 39.8 in 100 passes: plain 9.6, triple-jump 1.13, aitken 1.32, the optimum 0.91)."
+    ),
 )
