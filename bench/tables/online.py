@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .. import tasks
 from ..process import Failed, crftrain, learn, tag_and_score
-from ..report import Row, at_least, at_most, bars_table
+from ..report import Row, at_least, at_most, bars_table, near
 from ..tasks import CORPORA, Setting
 from .l1 import jnlpba
 
@@ -78,7 +78,7 @@ def gammas(runs):
     for gamma in GAMMAS:
         f1, seconds = runs.scored("--gamma", gamma, passes=runs.passes[-2])
         first = first or seconds
-        yield Row(f"psa --gamma {gamma}: seconds a pass", seconds, first, seconds / first, runs.bar(at_most(1.1)), note=curve(runs, f1))
+        yield Row(f"psa --gamma {gamma}: seconds a pass", seconds, first, seconds / first, runs.bar(near(1, 0.1)), note=curve(runs, f1))
 
 
 def curve(runs, f1):
