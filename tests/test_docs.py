@@ -21,7 +21,7 @@ COMMAND = r"crftrain (learn|tag|eval|dump|features|algorithms|compare|update)\b"
 def examples():
     """(page, arguments) of every `crftrain ...` command in an indented or fenced block, or in a cell of a table."""
     for page in PAGES:
-        for line in page.read_text(encoding="utf-8").splitlines():
+        for line in page.read_text(encoding="utf-8").replace("\\\n", " ").splitlines():
             if line.startswith("|"):
                 spans = [span for span in re.findall(r"`([^`]+)`", line) if re.match(COMMAND + r" .*\w", span) and "NAME" not in span]
                 yield from ((page.name, shlex.split(span)[1:]) for span in spans)
