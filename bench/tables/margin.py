@@ -18,7 +18,7 @@ from ..tasks import Setting
 TITLE = "Margin methods and natural gradients"
 STATED_FOR = ("conll2000", "data")
 THEIRS = ("ap", "pa", "arow")
-EPOCHS, TIMED = 15, {"observed": 10, "full": 5}
+EPOCHS, TIMED = 50, {"observed": 10, "full": 5}
 SEEDS = (1,)
 NGD = {
     "ngd u1": ("ngd", "--update", "u1"),

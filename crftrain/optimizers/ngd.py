@@ -70,6 +70,9 @@ ALGORITHM = Algorithm(
     details=(
         "What it converges to is not the optimum of f: that is told exactly at the end, and with --trace after each pass, but only the\n"
         "labels are what this is for. The table covers gradients in [-1, 1]; those of attributes that fire several times in a\n"
-        "sequence, or have values, can lie beyond, where the function itself is computed."
+        "sequence, or have values, can lie beyond, where the function itself is computed. On CoNLL-2000, with the features of\n"
+        "CRFsuite's example, lambda 1/n, 50 passes and one seed, it labels as sgd does: 95.96 to 95.99 % of the tokens right with\n"
+        "observed features (sgd 96.00), 96.05 to 96.07 with all (96.05); after 15 passes it is up to 0.12 behind. With the chunk\n"
+        "template a pass takes 1.4 to 1.6 times as long as one of sgd with observed features, 1.2 to 1.3 times with all."
     ),
 )
