@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -58,7 +59,12 @@ def process(tmp_path):
     def start(*args, **options):
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": tmp_path, **options}
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(cli.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])}
-        started.append(subprocess.Popen([sys.executable, "-m", "crftrain", *map(str, args)], env=environment, **pipes))
+        # where the tests run in the background INT may be ignored, which a child would inherit
+        heeded = signal.signal(signal.SIGINT, signal.SIG_DFL)
+        try:
+            started.append(subprocess.Popen([sys.executable, "-m", "crftrain", *map(str, args)], env=environment, **pipes))
+        finally:
+            signal.signal(signal.SIGINT, heeded)
         return started[-1]
 
     yield start

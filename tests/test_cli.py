@@ -566,7 +566,6 @@ def test_tag_ends_quietly_on_a_signal(process, model):
     child = process("tag", "model.bin", bufsize=0)
     child.stdin.write(b"w0 c0\n\n")
     read_until(child.stdout, b"\n\n")
-    time.sleep(0.3)  # until it waits for input: a signal on the way there waits for the input too
     child.send_signal(signal.SIGINT)
     code, err = ended(child, 5)
     assert code == 130
