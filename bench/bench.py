@@ -1,7 +1,7 @@
 """Measure crftrain beside its peers: `make bench`, or `python bench/bench.py --help`.
 
 The tables are the modules of tables/; a new one needs TITLE and run(bench), a generator of report.Row. What it yields is appended to
-bench/results.tsv (with --quick: to a temporary place). The race comes last and takes the time that is left.
+bench/results.tsv (with --quick: to a temporary place). The race comes last; its runs share its minutes.
 """
 
 import argparse
@@ -24,15 +24,14 @@ LONGEST = 60.0  # seconds of one run
 
 
 class Bench:
-    """What a table gets: the tasks, the wishes of the command line, and a share of the time that is left."""
+    """What a table gets: the tasks, the wishes of the command line, and a share of the race's time."""
 
     def __init__(self, wishes):
         self.quick, self.algorithms, self.cache = wishes.quick, wishes.algorithm, tasks.cache_folder()
         names = ["data"] if wishes.quick else wishes.task or tasks.available()
         self.tasks = [tasks.load(name, self.cache) for name in names]
         self.cores = os.cpu_count() or 1
-        self.seconds, self.runs = wishes.seconds, 0
-        self.deadline = time.monotonic() + 60 * (wishes.minutes or (1 if wishes.quick else 14))
+        self.seconds, self.minutes = wishes.seconds, wishes.minutes or (1 if wishes.quick else 20)
 
     def say(self, text):
         """Progress, for whoever waits."""
@@ -43,8 +42,8 @@ class Bench:
         return optimum.optimum(setting, say=self.say, longest=5 if self.quick else optimum.LONGEST)
 
     def expect(self, runs):
-        """So many runs will ask for a share."""
-        self.runs = runs
+        """So many runs will ask for a share of the race's minutes, which begin now."""
+        self.runs, self.deadline = runs, time.monotonic() + 60 * self.minutes
 
     def share(self):
         """Seconds that the next run may take."""
@@ -66,7 +65,7 @@ def wishes_of(arguments):
     parser.add_argument("--task", action="append", choices=tasks.SOURCES, help="only this corpus (may be repeated)")
     parser.add_argument("--only", action="append", choices=table_names(), help="only this table (may be repeated)")
     parser.add_argument("--algorithm", action="append", choices=optimizers.names(), help="of ours, race only this (may be repeated)")
-    parser.add_argument("--minutes", type=float, help="about how long everything may take (default: 14; quick: 1)")
+    parser.add_argument("--minutes", type=float, help="about how long the race may take (default: 20; quick: 1)")
     parser.add_argument("--seconds", type=float, help="how long each run of a race may take (default: its share of the time left)")
     parser.add_argument("--results", type=Path, help="where rows are appended (default: bench/results.tsv; quick: a temporary place)")
     return parser.parse_args(arguments)
@@ -83,11 +82,12 @@ def main(arguments=None):
             print(f"{package} is not installed: its rows are left out (pip install '.[bench]')\n")
     failed = 0
     for name in wishes.only or table_names():
-        table = import_module(f"bench.tables.{name}")
+        table, started = import_module(f"bench.tables.{name}"), time.monotonic()
         print(f"# {table.TITLE}\n", flush=True)
         for row in table.run(bench):
             results.append([row])
             failed += row.failed
+        bench.say(f"{name} took {time.monotonic() - started:.0f} s")
     print(f"results appended to {results.path}")
     return 1 if failed else 0
 

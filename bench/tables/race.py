@@ -1,6 +1,6 @@
 """Who gets how near to the optimum in how many seconds: every algorithm of crftrain, and the peers on the same features.
 
-Each run has the same share of the time that is left (`--minutes`, `--seconds`) and leaves off when that is over.
+Each run has the same share of the time (`--minutes`, `--seconds`) and leaves off when that is over.
 """
 
 import math
