@@ -9,7 +9,7 @@ import pytest
 
 from bench.bench import wishes_of
 from crftrain import optimizers
-from crftrain.cli import commands
+from crftrain.cli import CONTEXT, commands
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -34,7 +34,7 @@ def examples():
 @pytest.mark.parametrize(("page", "arguments"), list(examples()))
 def test_every_command_in_the_documents_parses(page, arguments):
     command = commands.commands[arguments[0]]
-    with click.Context(command, info_name=arguments[0]) as context:
+    with click.Context(command, info_name=arguments[0], **CONTEXT) as context:  # its help option is kept for all later ones
         command.parse_args(context, [argument for argument in arguments[1:] if argument not in (">", "<", "...")])
 
 
