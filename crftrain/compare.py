@@ -85,7 +85,10 @@ class Recorder:
 def compare(settings, entrants, *, out, test=None, repeat=1, jobs=1, say=lambda text: None, stop=None):
     """Race the entrants under the settings (whose algorithm does not matter); returns (runs, the optimum's facts)."""
     out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CrftrainError(out, f"the folder cannot be made: {error.strerror}") from None
     training = learn.prepare(settings, say)
     tests = HeldOutData(test, training.vocabulary, encoding=settings.encoding) if test else None
     found = optimum(settings, training, out, say)

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 import crftrain as package
 from crftrain import optimizers
 from crftrain.cli import DEFAULT_ALGORITHM, commands
+from crftrain.compare import read_summary
 from crftrain.model import load
 
 NAMES = optimizers.names()
@@ -560,6 +561,19 @@ def test_a_signal_before_the_first_step_writes_nothing(process, train_file, tmp_
     assert "iteration" not in err
     assert (tmp_path / "model.bin").read_bytes() == b"precious"
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["model.bin", "train.txt"]
+
+
+def test_a_race_that_is_interrupted_keeps_what_it_has(process, train_file, tmp_path):
+    """The finished run and the one that was stopped; those that had not begun are left out."""
+    endless = ["-a", "lbfgs", "-a", "sag", "-a", "sgd", "--out", "race", "--tol", "0", "--passes", "1000000", "--max-seconds", "2"]
+    child = process("compare", *endless, "train.txt", bufsize=0)
+    wait_for(child, b"lbfgs, seed 1: ")
+    child.send_signal(signal.SIGINT)
+    code, err = ended(child)
+    assert code == 130
+    assert "Traceback" not in err
+    rows = read_summary(tmp_path / "race" / "summary.tsv")
+    assert [(row["run"], row["reason"]) for row in rows] == [("lbfgs", "limit of 2 seconds"), ("sag", "interrupted by SIGINT")]
 
 
 def test_tag_ends_quietly_on_a_signal(process, model):

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from crftrain import compare, learn, optimizers, plot
 from crftrain.cli import commands
-from crftrain.errors import TrainingError
+from crftrain.errors import CrftrainError, TrainingError
 from crftrain.strength import Strength
 
 TEMPLATE = "U00:%x[0,0]\nU01:%x[0,1]\nU02:%x[-1,1]/%x[0,1]\nB\n"
@@ -121,6 +121,12 @@ def test_runs_in_two_processes_are_the_same_runs(small, tmp_path):
 def test_an_entrant_that_does_not_exist_is_a_usage_error(text, small):
     result = CliRunner().invoke(commands, ["compare", "--out", str(small / "x"), "-a", text, str(small / "train.txt")])
     assert result.exit_code == 2
+
+
+def test_a_folder_that_cannot_be_made_is_named(small):
+    out = small / "train.txt" / "race"
+    with pytest.raises(CrftrainError, match="race: the folder cannot be made: "):
+        compare.compare(settings(small), [compare.Entrant.parse("lbfgs")], out=out)
 
 
 def test_a_band_is_the_least_the_median_and_the_greatest_of_its_curves():
