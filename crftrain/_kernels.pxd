@@ -45,7 +45,9 @@ cdef extern from "_simd.h":
         void exchange(int64_t n, double* x, float* memory) noexcept nogil
         void scatter_rated(const Occurrences*, const Blocks*, const Blocks* rate, int64_t first, int64_t T, int LP, double c,
                            const double* q) noexcept nogil
-        void fade(int64_t n, double c, const double* rate, double* w) noexcept nogil
+        void fade(int64_t n, double c, double most, const double* rate, const double* w, double* out) noexcept nogil
+        void adapt(int64_t size, double kappa, double m, double n, const double* start, const double* middle, const double* w,
+                   double* rate) noexcept nogil
 
     const Simd* crftrain_simd(const char* wish)
 

@@ -22,7 +22,7 @@ A place in a row without a weight has the rate 0, and so stays 0.
 Reference: Hsu, Huang, Chang, Lee 2009; Yang, Suk, Lee 2012, equations 4.8 to 4.10 and 4.17 to 4.19.
 """
 
-from libc.math cimport NAN, exp, fabs, isnan, sqrt
+from libc.math cimport NAN, isnan, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
@@ -35,7 +35,6 @@ cdef extern from *:
 
 KAPPA, ALPHA, BETA = 0.9, 0.9999, 0.99
 cdef double kappa = KAPPA, m = (ALPHA + BETA) / (ALPHA - BETA) * KAPPA, n = 2 * (1 - ALPHA) / (ALPHA - BETA) * KAPPA
-cdef double SHORT = 0.02    # up to here seven terms of the exponential series are exact
 
 
 cdef inline double discount(double gamma) noexcept nogil:
@@ -43,95 +42,93 @@ cdef inline double discount(double gamma) noexcept nogil:
     return (m + (0.0 if isnan(gamma) else -kappa if gamma < -kappa else kappa if gamma > kappa else gamma)) / (m + kappa + n)
 
 
-cdef inline double power(double x, bint short) noexcept nogil:
-    """exp(-x), x >= 0."""
-    return 1 - x * (1 - x * (0.5 - x * (1.0 / 6 - x * (1.0 / 24 - x * (1.0 / 120 - x * (1.0 / 720)))))) if short else exp(-x)
-
-
 cdef class RatedWeights(LazyWeights):
     """w (in the place of LazyWeights' v), rates (of d), snapshots; subclasses say what the rates make of them."""
 
     def __init__(self, layout, w, *, eta, l2, period):
         LazyWeights.__init__(self, layout, np.array(w))
-        size = self.v_edge.shape[0]
-        self.start, self.middle = BlockView(layout, padded=True), BlockView(layout, padded=True)
-        self.start.point_to(np.zeros(layout.n_features))
-        self.middle.point_to(np.zeros(layout.n_features))
-        self.start_edge, self.middle_edge = aligned(size), aligned(size)
-        self.half, self.seen = np.full(len(self.last), -1), np.zeros(len(self.last), np.int64)
+        size = layout.n_features + self.v.rows.shape[0] + self.v_edge.shape[0]
+        self.snapshots = np.empty(2 * size)     # memory is only taken as it is filled
+        self.visits_memory = np.zeros((self.n_blocks(), 2))
+        self.visits = <Visit*> &self.visits_memory[0, 0]
+        self.seen = np.zeros(self.n_blocks(), np.int64)
         self.eta, self.scale, self.l2, self.period = eta, 1.0, l2, period
+        self.begun = 1
+        self.want()
         self.set_d(np.full(layout.n_features, self.eta))
 
-    cdef Run run_of(self, int64_t a) noexcept nogil:
-        cdef Run run
-        cdef int64_t p
+    cdef inline int64_t n_blocks(self) noexcept nogil:
+        return self.last.shape[0]
+
+    cdef inline int64_t length(self, int64_t a) noexcept nogil:
+        """How many numbers a block is."""
         if a < self.v.n_rows:
-            p, run.n = a * self.W.LP, self.W.LP
-            run.w, run.rate, run.start, run.middle = self.v.nodes.rows, self.d.nodes.rows, self.start.nodes.rows, self.middle.nodes.rows
-        elif a < self.last.shape[0] - 1:
-            if a < self.pair_base:
-                p, run.n = self.v.nodes.ptr[a], self.v.nodes.ptr[a + 1]
-            else:
-                p, run.n = self.v.pairs.ptr[a - self.pair_base], self.v.pairs.ptr[a - self.pair_base + 1]
-            run.n -= p
-            run.w, run.rate, run.start, run.middle = self.v.nodes.w, self.d.nodes.w, self.start.nodes.w, self.middle.nodes.w
-        else:
-            p, run.n = 0, self.W.L * self.W.LP
-            run.w, run.rate, run.start, run.middle = &self.v_edge[0], &self.d_edge[0], &self.start_edge[0], &self.middle_edge[0]
-        run.w += p
-        run.rate += p
-        run.start += p
-        run.middle += p
+            return self.W.LP
+        if a < self.pair_base:
+            return self.v.nodes.ptr[a + 1] - self.v.nodes.ptr[a]
+        if a < self.n_blocks() - 1:
+            return self.v.pairs.ptr[a - self.pair_base + 1] - self.v.pairs.ptr[a - self.pair_base]
+        return self.W.L * self.W.LP
+
+    cdef inline double* block(self, BlockView view, double* edge, int64_t a) noexcept nogil:
+        if a < self.v.n_rows:
+            return view.nodes.rows + a * self.W.LP
+        if a < self.pair_base:
+            return view.nodes.w + view.nodes.ptr[a]
+        return edge if a == self.n_blocks() - 1 else view.nodes.w + view.pairs.ptr[a - self.pair_base]
+
+    cdef inline Run run_of(self, int64_t a) noexcept nogil:
+        cdef Run run
+        run.n, run.w, run.rate = self.length(a), self.block(self.v, &self.v_edge[0], a), self.block(self.d, &self.d_edge[0], a)
         return run
 
     cdef void settle(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil:
         """The blocks of the T tokens of a sequence, and the transitions if it has a label pair, pay and are remembered."""
         cdef int64_t k, a, j, end = s.nodes.ptr[first + T], LP = self.W.LP
-        cdef const double* snapshot = self.start.nodes.rows if self.now % 2 == 0 else self.middle.nodes.rows
+        cdef const int32_t* attr = s.nodes.attr
         for k in range(s.nodes.ptr[first], end):
             if k + 24 < end:
-                __builtin_prefetch(&self.half[s.nodes.attr[k + 24]])
-                __builtin_prefetch(&self.last[s.nodes.attr[k + 24]])
+                __builtin_prefetch(&self.visits[attr[k + 24]])
             if k + 12 < end:    # taken for a whole row; if it is not, what is fetched does no harm
-                a = s.nodes.attr[k + 12]
+                a = attr[k + 12]
                 for j in range(a * LP, a * LP + LP, 8):
                     __builtin_prefetch(self.v.nodes.rows + j)
                     __builtin_prefetch(self.d.nodes.rows + j)
-                    __builtin_prefetch(snapshot + j)
-            a = s.nodes.attr[k]
-            if self.half[a] != self.now or self.last[a] != self.S:
-                self.look_at(a)
+            self.look_at(attr[k])
         if T > 1:
-            self.look_at(self.last.shape[0] - 1)
+            self.look_at(self.n_blocks() - 1)
         if s.pairs.ptr != NULL:
             for k in range(s.pairs.ptr[first], s.pairs.ptr[first + T]):
                 self.look_at(self.pair_base + s.pairs.attr[k])
 
-    cdef void look_at(self, int64_t a) noexcept nogil:
-        cdef int64_t before = self.half[a]
+    cdef inline void look_at(self, int64_t a) noexcept nogil:
+        """Pay what the block owes; a snapshot, if it is the first look in this half of the period and wanted."""
+        cdef Visit* visit = self.visits + a
+        cdef Run run
+        if visit.paid != self.S:
+            run = self.run_of(a)
+            self.pay(visit, &run)
+        if self.wanted <= visit.place < self.wanted_end:
+            self.remember(a)
+
+    cdef void pay(self, Visit* visit, const Run* run) noexcept nogil:
+        """The l2 term of the sequences that came since the block was last looked at."""
+        simd.fade(run.n, self.l2 * (self.S - visit.paid), self.eta, run.rate, run.w, run.w)
+        visit.paid = self.S
+
+    cdef void remember(self, int64_t a) noexcept nogil:
+        cdef Visit* visit = self.visits + a
         cdef Run run = self.run_of(a)
-        if self.last[a] != self.S:
-            self.pay(a, &run)
-        if before == self.now:
-            return
-        self.half[a] = self.now
-        if self.now % 2 == 0:
-            memcpy(run.start, run.w, run.n * sizeof(double))
-        elif before == self.now - 1:
-            memcpy(run.middle, run.w, run.n * sizeof(double))
+        cdef int64_t place = visit.place - self.begun
+        if self.wanted == 0:
+            visit.place = self.begun + self.taken
+            memcpy(&self.snapshots[self.taken], run.w, run.n * sizeof(double))
+            self.taken += 2 * run.n
+        else:
+            visit.place += self.taken
+            memcpy(&self.snapshots[place + run.n], run.w, run.n * sizeof(double))
             self.seen[self.n_seen] = a
             self.n_seen += 1
-
-    cdef void pay(self, int64_t a, const Run* run) noexcept nogil:
-        """The l2 term of the sequences that came since the block was last looked at."""
-        cdef double c = self.l2 * (self.S - self.last[a])
-        cdef int64_t k
-        self.last[a] = self.S
-        if c * self.eta <= SHORT and run.n % 8 == 0:
-            simd.fade(run.n, c, run.rate, run.w)
-        else:
-            for k in range(run.n):
-                run.w[k] *= power(c * run.rate[k], c * self.eta <= SHORT)
 
     cdef void descend(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil:
         """w <- w - scale eta o F' (q, P) of the tokens of one sequence."""
@@ -162,45 +159,56 @@ cdef class RatedWeights(LazyWeights):
         """A batch has been descended; at the end of a period rates are adapted."""
         self.S += self.scale * sequences
         self.updates += 1
-        self.now = self.updates // self.period
         if self.updates % (2 * self.period) == 0:
             self.adapt()
-            self.n_seen = 0
+            self.begun += 2 * self.taken
+            self.taken = self.n_seen = 0
+        if self.updates % self.period == 0:
+            self.want()
 
-    cdef Run close(self, int64_t a) noexcept nogil:
-        """A block at the end of the period."""
+    cdef void want(self) noexcept nogil:
+        """In the first half of a period snapshots are wanted of blocks that have none; in the second half of those that have."""
+        if self.updates // self.period % 2 == 0:
+            self.wanted, self.wanted_end = 0, self.begun
+        else:
+            self.wanted, self.wanted_end = self.begun, self.begun + self.taken
+
+    cdef Run close(self, int64_t a, double** start) noexcept nogil:
+        """A block at the end of the period, and its snapshots, n numbers each."""
         cdef Run run = self.run_of(a)
-        self.pay(a, &run)
+        self.pay(self.visits + a, &run)
+        start[0] = &self.snapshots[self.visits[a].place - self.begun - self.taken]
         return run
 
     cdef void adapt(self) noexcept nogil:
         """New rates from the blocks seen in both halves."""
 
     def write(self, double[::1] out):
-        """out = w with all debts paid, while the weights stay as they are; returns the largest |w|, NaN if one is."""
+        """out = w with all debts paid, while the weights stay as they are; returns |out|^2, not finite if a number of them is not."""
         cdef const int64_t* ptr = self.v.nodes.ptr
-        cdef int64_t a, p, k, first, end, edges = self.last.shape[0] - 1, L = self.W.L, LP = self.W.LP
-        cdef double top = 0, c
-        cdef Run run
+        cdef int64_t a, p, k, j, edges = self.n_blocks() - 1, L = self.W.L, LP = self.W.LP
+        cdef double* row = &self.trans[0]       # room for a row, or for the transitions, which are made anew for each sequence
         with nogil:
             for a in range(edges + 1):
-                run, c = self.run_of(a), self.l2 * (self.S - self.last[a])
-                if a < self.pair_base:
-                    first, end = ptr[a], ptr[a + 1]
+                if a < self.v.n_rows:
+                    if self.v.nodes.whole:      # what a row is longer than a block, the next one overwrites
+                        self.faded(a, &out[a * L])
+                        continue
+                    self.faded(a, row)
+                    for p in range(ptr[a], ptr[a + 1]):
+                        out[p] = row[self.v.nodes.label[p]]
                 elif a < edges:
-                    first, end = self.v.pairs.ptr[a - self.pair_base], self.v.pairs.ptr[a - self.pair_base + 1]
-                else:
-                    first, end = ptr[self.pair_base], self.v.pairs.ptr[0]
-                for p in range(first, end):
-                    k = p - first
-                    if a == edges:
-                        k = self.transition[k] // L * LP + self.transition[k] % L
-                    elif a < self.v.n_rows and not self.v.nodes.whole:
-                        k = self.v.nodes.label[p]
-                    out[p] = run.w[k] * power(c * run.rate[k], c * self.eta <= SHORT)
-                    if not fabs(out[p]) <= top:
-                        top = fabs(out[p]) if top == top else top
-        return top
+                    self.faded(a, &out[0] + (ptr[a] if a < self.pair_base else self.v.pairs.ptr[a - self.pair_base]))
+            self.faded(edges, row)
+            for k in range(self.transition.shape[0]):
+                j = self.transition[k]
+                out[ptr[self.pair_base] + k] = row[j // L * LP + j % L]
+        return float(np.dot(out, out))
+
+    cdef void faded(self, int64_t a, double* out) noexcept nogil:
+        """What a block is when it has paid."""
+        cdef Run run = self.run_of(a)
+        simd.fade(run.n, self.l2 * (self.S - self.visits[a].paid), self.eta, run.rate, run.w, out)
 
     def rates(self):
         """The rate of each weight, as a vector of F."""
@@ -208,43 +216,71 @@ cdef class RatedWeights(LazyWeights):
 
     def state(self):
         """All that the next update depends on: numbers of weights as vectors of F, then those of blocks, then counters."""
+        places = np.asarray(self.visits_memory)[:, 1].view(np.int64) - self.begun
         return {
             "v": self.in_vector(self.v, self.v_edge),
             "rate": self.d_in_vector(),
-            "start": self.in_vector(self.start, self.start_edge),
-            "middle": self.in_vector(self.middle, self.middle_edge),
-            "last": np.array(self.last),
-            "half": np.array(self.half),
+            "start": self.snapshot(0),
+            "middle": self.snapshot(1),
+            "paid": np.array(self.visits_memory[:, 0]),
+            "looks": (places >= 0).astype(np.int64) + (places >= self.taken),
             "seen": np.array(self.seen[:self.n_seen]),
             "scale": np.array([self.scale, self.S]),
             "updates": np.array([self.updates]),
         }
 
+    cdef object snapshot(self, int64_t half):
+        """What is remembered from the first half of the period (0) or from the second (1), as a vector of F."""
+        view, edge = BlockView(self.layout, padded=True), aligned(self.v_edge.shape[0])
+        view.point_to(np.zeros(self.layout.n_features))
+        self.move_snapshots(view, edge, half, False)
+        return self.in_vector(view, edge)
+
+    cdef void move_snapshots(self, BlockView view, double[::1] edge, int64_t half, bint back):
+        cdef int64_t a, n, place
+        cdef double* x
+        cdef double* y
+        for a in range(self.n_blocks()):
+            place = self.visits[a].place - self.begun
+            if place >= half * self.taken and place >= 0:
+                n, x = self.length(a), self.block(view, &edge[0], a)
+                y = &self.snapshots[place - (self.taken if place >= self.taken else 0) + half * n]
+                memcpy(y if back else x, x if back else y, n * sizeof(double))
+
     def restore(self, state):
+        cdef int64_t a
+        cdef const int64_t[::1] looks = state["looks"]
         self.from_vector(state["v"], self.v, self.v_edge)
         self.set_d(state["rate"])
-        self.from_vector(state["start"], self.start, self.start_edge)
-        self.from_vector(state["middle"], self.middle, self.middle_edge)
-        self.n_seen = len(state["seen"])
-        np.asarray(self.last)[:], np.asarray(self.half)[:] = state["last"], state["half"]
-        np.asarray(self.seen)[:self.n_seen] = state["seen"]
+        np.asarray(self.visits_memory)[:, 0] = state["paid"]
         self.scale, self.S = state["scale"]
         self.updates = state["updates"][0]
-        self.now = self.updates // self.period
+        self.n_seen = len(state["seen"])
+        np.asarray(self.seen)[:self.n_seen] = state["seen"]
+        self.begun, self.taken = 1, 0
+        for a in range(self.n_blocks()):
+            self.visits[a].place = self.begun + self.taken if looks[a] else 0
+            self.taken += 2 * self.length(a) if looks[a] else 0
+        for a in range(self.n_blocks()):
+            self.visits[a].place += self.taken if looks[a] == 2 else 0
+        for half, name in enumerate(("start", "middle")):
+            view, edge = BlockView(self.layout, padded=True), aligned(self.v_edge.shape[0])
+            view.point_to(np.zeros(self.layout.n_features))
+            self.from_vector(state[name], view, edge)
+            self.move_snapshots(view, edge, half, True)
+        self.want()
 
 
 cdef class ComponentRates(RatedWeights):
     """A gamma for each weight."""
 
     cdef void adapt(self) noexcept nogil:
-        cdef int64_t i, k
+        cdef int64_t i
         cdef Run run
-        cdef double before
+        cdef double* start
         for i in range(self.n_seen):
-            run = self.close(self.seen[i])
-            for k in range(run.n):
-                before = run.middle[k] - run.start[k]
-                run.rate[k] *= discount((run.w[k] - run.middle[k]) / before if before != 0 else 0)
+            run = self.close(self.seen[i], &start)
+            simd.adapt(run.n, kappa, m, n, start, start + run.n, run.w, run.rate)
 
 
 cdef class CommonRate(RatedWeights):
@@ -254,10 +290,13 @@ cdef class CommonRate(RatedWeights):
         cdef int64_t i, k
         cdef Run run
         cdef double before, after, old = 0, both = 0, new = 0
+        cdef double* start
+        cdef double* middle
         for i in range(self.n_seen):
-            run = self.close(self.seen[i])
+            run = self.close(self.seen[i], &start)
+            middle = start + run.n
             for k in range(run.n):
-                before, after = run.middle[k] - run.start[k], run.w[k] - run.middle[k]
+                before, after = middle[k] - start[k], run.w[k] - middle[k]
                 old += before * before
                 both += before * after
                 new += after * after

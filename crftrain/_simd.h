@@ -90,8 +90,11 @@ typedef struct {
     void (*scatter_rated)(const Occurrences *o, const Blocks *b, const Blocks *rate, int64_t first, int64_t T, int LP, double c,
                           const double *q);
 
-    /* w *= exp(-c rate) over n doubles, n a multiple of 8, where c rate <= 0.02: by its series */
-    void (*fade)(int64_t n, double c, const double *rate, double *w);
+    /* out = w o exp(-c rate) over n doubles, 0 <= rate <= most; w and out may be the same */
+    void (*fade)(int64_t n, double c, double most, const double *rate, const double *w, double *out);
+
+    /* rate <- rate o (m + u) / (m + kappa + n) over `size` doubles, u = (w - middle) / (middle - start) cut to [-kappa, kappa]; 0/0 = 0 */
+    void (*adapt)(int64_t size, double kappa, double m, double n, const double *start, const double *middle, const double *w, double *rate);
 } Simd;
 
 /* base, v3 (AVX2 and FMA) or v4 (AVX-512); "" picks the best one. NULL where the CPU lacks what was wished for. */

@@ -124,37 +124,6 @@ static void FN(scatter_present)(const Occurrences *o, const Blocks *b, int64_t f
     }
 }
 
-/* blocks of the tokens += c rate o q */
-static void FN(scatter_rated)(const Occurrences *o, const Blocks *b, const Blocks *rate, int64_t first, int64_t T, int LP, double c,
-                              const double *q) {
-    const int64_t end = o->ptr[first + T], *const ptr = b->ptr;
-    for (int64_t t = first; t < first + T; t++, q += LP) {
-        int64_t split = o->split[t], to = o->ptr[t + 1];
-        for (int64_t k = o->ptr[t]; k < to; k++) {
-            int64_t a = o->attr[k];
-            double by = o->value ? c * o->value[k] : c, *row = b->rows + a * b->stride;
-            const double *rates = rate->rows + a * b->stride;
-            if (k + 8 < end)
-                for (int j = 0; j < LP; j += 8) {
-                    PREFETCH(b->rows + o->attr[k + 8] * b->stride + j);
-                    PREFETCH(rate->rows + o->attr[k + 8] * b->stride + j);
-                }
-            if (k < split)
-                for (int j = 0; j < LP; j += VW) STORE(row + j, LOAD(row + j) + by * LOAD(rates + j) * LOAD(q + j));
-            else
-                for (int64_t p = ptr[a]; p < ptr[a + 1]; p++) b->w[p] += by * rate->w[p] * q[b->label[p]];
-        }
-    }
-}
-
-static void FN(fade)(int64_t n, double c, const double *rate, double *w) {
-    for (int64_t i = 0; i < n; i += VW) {
-        V x = c * LOAD(rate + i);
-        V series = 1 - x * (1 - x * (0.5 - x * (1.0 / 6 - x * (1.0 / 24 - x * (1.0 / 120 - x * (1.0 / 720))))));
-        STORE(w + i, LOAD(w + i) * series);
-    }
-}
-
 /* exp(y) for -708 <= y <= 0, to about 1 ulp: y = k ln 2 + r, |r| <= ln 2 / 2, and the Taylor polynomial of exp(r).
  * Adding 1.5 * 2^52 rounds to an integer and leaves it in the low bits, from where it goes to the exponent. */
 INLINE V FN(exp)(V y) {
@@ -561,10 +530,12 @@ static void FN(exchange)(int64_t n, double *x, float *memory) {
     }
 }
 
+#include "_simd_rates.h"
+
 static const Simd FN(table) = {
     NAME, FN(gather), FN(scatter), FN(scatter_present), FN(exp_rows), FN(forward), FN(backward), FN(outer), FN(viterbi),
     FN(settle), FN(settle_rows), FN(dot), FN(axpy), FN(tangent), FN(log_sums),
-    FN(keep_present), FN(exchange), FN(scatter_rated), FN(fade),
+    FN(keep_present), FN(exchange), FN(scatter_rated), FN(fade), FN(adapt),
 };
 
 #undef V
