@@ -58,8 +58,8 @@ cdef class Diagonal(Curvature):
         gradient.add(&self.squares, i, X)
         return True
 
-    cdef int finish(self, double scale, Gradient gradient, Workspace room, int thread) except -1:
-        return 0
+    cdef void finish(self, double scale, Gradient gradient, Workspace room, int thread) noexcept nogil:
+        """Nothing is left to do."""
 
 
 cdef void variances(int64_t n, double scale, double* p) noexcept nogil:

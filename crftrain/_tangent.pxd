@@ -11,6 +11,7 @@ cdef class Direction:
     cdef Weights V              # its M and MT are R = M o (tangents of the transitions), and R transposed
     cdef double[::1] trans, R, RT
     cdef int use(self, double[::1] v, const Weights* W) except -1
+    cdef void multiply(self, const Weights* W) noexcept nogil
 
 
 cdef class Workspace:
@@ -43,6 +44,6 @@ cdef class Curvature:
     cdef void take(self, const Tokens* s, int64_t i, const Lattice* X, int thread) noexcept nogil
     cdef int end(self, double[::1] w, const Weights* W) except -1
     cdef bint add_product(self, const Tokens* s, int64_t i, double scale, Gradient gradient, Workspace room) noexcept nogil
-    cdef int finish(self, double scale, Gradient gradient, Workspace room, int thread) except -1
+    cdef void finish(self, double scale, Gradient gradient, Workspace room, int thread) noexcept nogil
     cdef void plain_way(self, int64_t T, const double* a, const double* b, const double* y, double scale, Workspace room,
                         const double* soon, int64_t n_soon) noexcept nogil

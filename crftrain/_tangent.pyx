@@ -66,17 +66,22 @@ cdef class Direction:
         """Take v (kept, not copied) for products at W."""
         cdef const int32_t[::1] transition = self.view.layout.transition
         cdef int64_t k, first = self.view.layout.transitions.start
-        cdef int i, j, L = self.V.L, LP = self.V.LP
+        cdef int L = self.V.L, LP = self.V.LP
         self.view.point_to(v)
         with nogil:
             self.view.spread_rows()
         self.V.nodes, self.V.pairs = self.view.nodes, self.view.pairs
         for k in range(transition.shape[0]):
             self.trans[transition[k] // L * LP + transition[k] % L] = v[first + k]
+        self.multiply(W)
+        return 0
+
+    cdef void multiply(self, const Weights* W) noexcept nogil:
+        """R and RT from trans."""
+        cdef int i, j, L = self.V.L, LP = self.V.LP
         for i in range(L):
             for j in range(L):
                 self.R[i * LP + j] = self.RT[j * LP + i] = W.M[i * LP + j] * self.trans[i * LP + j]
-        return 0
 
 
 cdef class Workspace:
@@ -240,13 +245,12 @@ cdef class Curvature:
         simd.tangent(T, self.W.L, self.W.LP, self.W.M, self.W.MT, self.direction.V.M, self.direction.V.MT, a, b, y, dX.psi, scale,
                      dX.x, dX.a, dX.b, dX.v, dX.psi, &room.C[0], soon, n_soon)
 
-    cdef int finish(self, double scale, Gradient gradient, Workspace room, int thread) except -1:
+    cdef void finish(self, double scale, Gradient gradient, Workspace room, int thread) noexcept nogil:
         """The label pairs of the plain way."""
         cdef int64_t k
         for k in range(self.W.L * self.W.LP):
             gradient.edge[k] += self.W.M[k] * room.C[k]
             gradient.edge[k] += self.direction.trans[k] * scale * (self.expected[thread, k] + room.expected[k])
-        return 0
 
 
 cdef void inverse_sums(int64_t T, Lattice* X) noexcept nogil:

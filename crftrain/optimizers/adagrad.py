@@ -14,16 +14,17 @@ step, and they do it later, all at once and exactly, when they are next looked a
 Reference: Duchi, Hazan, Singer 2011, section 5; delta is in the place where Schmidt et al. 2015 have it, and 1 as there.
 """
 
-from ._adagrad import AdaGradSteps, AdaGradWeights
+from ._adagrad import AdaGradWeights
 from ._average import vectors
 from ._schedule import BATCH, ETA, Schedule
+from ._sleeping import SleepingSteps
 from ._stochastic import Stochastic
 from .base import Algorithm, Option
 
 
 def make(problem, w, rng, *, eta, delta, batch):
     weights = AdaGradWeights(problem.layout, w, delta=delta, l2=problem.l2, l1=problem.l1)
-    return Stochastic(problem, w, rng, weights=weights, schedule=Schedule("constant"), eta=eta, batch=batch, steps=AdaGradSteps)
+    return Stochastic(problem, w, rng, weights=weights, schedule=Schedule("constant"), eta=eta, batch=batch, steps=SleepingSteps)
 
 
 ALGORITHM = Algorithm(
