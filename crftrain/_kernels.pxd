@@ -59,6 +59,7 @@ cdef struct Tokens:                     # an encoded corpus
     const int64_t* seq                  # [n+1] first token of each sequence
     const int32_t* label                # [tokens] gold labels
     Occurrences nodes
+    Occurrences distinct                # of nodes, at least one of each attribute of a sequence
     Occurrences pairs                   # attributes of label pairs (t-1, t); ptr NULL: there are none
 
 
@@ -156,6 +157,7 @@ cdef class Sequences:
     cdef readonly int64_t n
     cdef readonly object corpus
     cdef object keep
+    cdef const int64_t[::1] block_ptr   # the layout's
 
 
 cdef class Decoder:

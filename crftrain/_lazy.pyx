@@ -66,7 +66,7 @@ cdef class LazyWeights:
         cdef double owed
         cdef double* v = self.v.pairs.w
         cdef const double* d = self.d.pairs.w
-        simd.settle(&s.nodes, &self.v.nodes, &self.d.nodes, &self.last[0], self.S, first, T, self.W.L, self.W.LP)
+        simd.settle(&s.distinct, &self.v.nodes, &self.d.nodes, &self.last[0], self.S, first, T, self.W.L, self.W.LP)
         b = self.last.shape[0] - 1
         owed = self.S - self.last[b]
         if owed != 0:

@@ -53,7 +53,7 @@ typedef struct {
     /* next[j] = max_i previous[i] + trans[i][j] + psi[j], from[j] the first i that reaches it */
     void (*viterbi)(int L, int LP, const double *previous, const double *trans, const double *psi, double *next, int32_t *from);
 
-    /* Pay what the blocks of T tokens owe: v -= (S - last) d, last = S, each block once. Blocks with all L labels are done
+    /* Pay what the blocks of T tokens owe: v -= (S - last) d, last = S. Blocks with all L labels are done
      * as whole rows, the others by their bits in `present`, or label by label. */
     void (*settle)(const Occurrences *o, const Blocks *v, const Blocks *d, double *last, double S, int64_t first, int64_t T,
                    int L, int LP);

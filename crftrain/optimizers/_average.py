@@ -33,11 +33,17 @@ def vectors(facts, count):
     return int(8 * facts.n_features * (1 + count * padded))
 
 
+def blocks_by_sequence(facts):
+    """Bytes of the lists of each sequence's attributes, at most."""
+    return 16 * facts.n_tokens + 4 * facts.n_occurrences
+
+
 def memory(facts, options):
-    """w, v and d, and the table."""
+    """w, v and d, the attributes by sequence, and the table."""
     kind = TABLES[table_kind(options["table"], facts.n_pair_features)]
     numbers = kind.numbers(facts, n_units(facts, options))
-    return {"weights": vectors(facts, 2), "table": numbers * PRECISIONS[options["table_precision"]][1]}
+    table = numbers * PRECISIONS[options["table_precision"]][1]
+    return {"weights": vectors(facts, 2), "attributes by sequence": blocks_by_sequence(facts), "table": table}
 
 
 LIGHTER = "--table mixed, --table-precision single, --min-freq 2, --features observed, or -a svrg, which has no table"

@@ -58,10 +58,10 @@ cdef class LocalGradient:
         self.n_dense = self.n_sparse = 0
         self.ptr[0] = 0
         for t in range(first, first + T):
-            for k in range(s.nodes.ptr[t], s.nodes.ptr[t + 1]):
-                a = s.nodes.attr[k]
+            for k in range(s.distinct.ptr[t], s.distinct.ptr[t + 1]):
+                a = s.distinct.attr[k]
                 if self.mark[a] == 0:
-                    if k < s.nodes.split[t]:
+                    if k < s.distinct.split[t]:
                         self.dense[self.n_dense] = a
                         self.n_dense += 1
                         self.mark[a] = self.n_dense
@@ -70,7 +70,8 @@ cdef class LocalGradient:
                         self.n_sparse += 1
                         self.ptr[self.n_sparse] = self.ptr[self.n_sparse - 1] + ptr[a + 1] - ptr[a]
                         self.mark[a] = self.n_sparse
-                self.attr[k - begin] = self.mark[a] - 1
+        for k in range(n):
+            self.attr[k] = self.mark[s.nodes.attr[begin + k]] - 1
         for k in range(self.n_dense):
             self.mark[self.dense[k]] = 0
         if not self.room():

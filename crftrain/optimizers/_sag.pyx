@@ -20,6 +20,7 @@ cdef class SampledSteps(Sequential):
     def __init__(self, problem, w, rng, *, sampler, order=None, batch=1, skip=True, first=1.0):
         """sampler(n, rng, l2=, first=) makes one; order: the first draws, if not the sampler's."""
         Sequential.__init__(self, problem, w, batch=batch, skip=skip)
+        self.sequences.list_distinct()
         self.sampler, self.l2 = sampler(self.n_units, rng, l2=problem.l2, first=first), problem.l2
         self.losses = np.zeros(self.n_units)
         self.order, self.drawn = np.empty(0, np.int64) if order is None else order, 0

@@ -13,7 +13,7 @@ References: Johnson and Zhang 2013; Schmidt et al. 2015, section 7.
 
 import numpy as np
 
-from ._average import BATCH, INITIAL, SAMPLING, SKIP, vectors
+from ._average import BATCH, INITIAL, SAMPLING, SKIP, blocks_by_sequence, vectors
 from ._sampling import SAMPLERS
 from ._svrg import SvrgSteps
 from .base import Algorithm, Option, Step
@@ -59,7 +59,7 @@ ALGORITHM = Algorithm(
     solves=frozenset({"l2", "no-l2"}),
     options=(SAMPLING, SKIP, BATCH, INITIAL, Option("mixed", False, "begin with SAG's first pass")),
     make=Svrg,
-    memory=lambda facts, options: {"weights": vectors(facts, 3)},
+    memory=lambda facts, options: {"weights": vectors(facts, 3), "attributes by sequence": blocks_by_sequence(facts)},
     tol=2e-6,
     passes=400,
 )
