@@ -19,6 +19,11 @@ cdef extern from "_simd.h":
         int whole               # every dense block has all L labels
         const uint64_t* present  # else bit j of present[a]: dense attribute a has a weight for label j; NULL if L > 64
 
+    ctypedef struct Table:
+        const double* pairs     # [entries+1][2] an odd function over [0, 1] and its differences
+        double entries, slope
+        double straight         # |x| up to which slope x is as good
+
     ctypedef struct Simd:
         const char* name
         void gather(const Occurrences*, const Blocks*, int64_t first, int64_t T, int L, int LP, double* psi) noexcept nogil
@@ -48,6 +53,7 @@ cdef extern from "_simd.h":
         void fade(int64_t n, double c, double most, const double* rate, const double* w, double* out) noexcept nogil
         void adapt(int64_t size, double kappa, double m, double n, const double* start, const double* middle, const double* w,
                    double* rate) noexcept nogil
+        int64_t look_up(int64_t n, double c, const Table* f, double* g) noexcept nogil
 
     const Simd* crftrain_simd(const char* wish)
 

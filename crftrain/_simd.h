@@ -25,6 +25,13 @@ typedef struct {
     const uint64_t *present; /* else bit j of present[a] says that dense attribute a has a weight for label j; NULL if L > 64 */
 } Blocks;
 
+/* An odd function over [-1, 1]: f(i / entries) and how much more f((i + 1) / entries) is, for i = 0 .. entries. Up to `straight`
+ * it is as good as slope x. */
+typedef struct {
+    const double *pairs;
+    double entries, slope, straight;
+} Table;
+
 typedef struct {
     const char *name;
 
@@ -95,6 +102,10 @@ typedef struct {
 
     /* rate <- rate o (m + u) / (m + kappa + n) over `size` doubles, u = (w - middle) / (middle - start) cut to [-kappa, kappa]; 0/0 = 0 */
     void (*adapt)(int64_t size, double kappa, double m, double n, const double *start, const double *middle, const double *w, double *rate);
+
+    /* g = c f(g) by linear interpolation over n doubles, n a multiple of 8, up to a number beyond 1 or a little less far.
+     * Returns how many are done. */
+    int64_t (*look_up)(int64_t n, double c, const Table *f, double *g);
 } Simd;
 
 /* base, v3 (AVX2 and FMA) or v4 (AVX-512); "" picks the best one. NULL where the CPU lacks what was wished for. */

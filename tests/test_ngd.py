@@ -8,6 +8,8 @@ import reference
 from problems import KINDS, kind, larger
 
 from crftrain import optimizers
+from crftrain._kernels import Sequences
+from crftrain.encode import Corpus, Observations
 from crftrain.errors import TrainingError
 from crftrain.optimizers import _transform as transforms
 from crftrain.optimizers._schedule import Schedule
@@ -46,9 +48,9 @@ def test_functions_are_odd_and_monotone(name, table):
     made = getattr(transforms, name)(0.1, table=table)
     x = np.concatenate([np.geomspace(1e-12, 2, 3000), [1.0]])
     x.sort()
-    y = made.values(x, table=table)
-    assert (made.values(-x, table=table) == -y).all()
-    assert made.values([0.0], table=table)[0] == 0
+    y = made.applied(x)
+    assert (made.applied(-x) == -y).all()
+    assert made.applied([0.0])[0] == 0
     rising = x <= math.sqrt(0.1) if name == "Reciprocal" else x < np.inf
     assert (np.diff(y[rising]) >= 0).all()
 
@@ -95,6 +97,29 @@ def test_with_the_identity_it_is_sgd(name, table):
         opt.step()
         sgd.step()
         np.testing.assert_allclose(w, v, rtol=0, atol=1e-12 * max(1, np.abs(v).max()))
+
+
+def tail(corpus, i):
+    """The sequences from number i on, as a corpus of their own."""
+
+    def cut(o):
+        begin = o.ptr[first]
+        return o and Observations(o.ptr[first:] - begin, o.attr[begin:].copy(), None if o.value is None else o.value[begin:].copy())
+
+    first = corpus.seq[i]
+    return Corpus(corpus.seq[i:] - first, corpus.label[first:], cut(corpus.nodes), corpus.pairs and cut(corpus.pairs), corpus.n_labels)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_with_the_identity_it_takes_in_other_sequences_as_sgd_does(name):
+    made = kind(name, seed=2)
+    w, opt = start(made, function=transforms.Identity(0.1))
+    problem, v = made.problem(l2=0.1), np.zeros(len(w))
+    sgd = SGD.make(problem, v, np.random.default_rng(1), **{**SGD.defaults(), "eta": 0.3})
+    for i in (made.corpus.n_sequences // 2, 1, 0):
+        for optimiser in (opt, sgd):
+            optimiser.take_in(Sequences(tail(made.corpus, i), made.layout))
+        np.testing.assert_allclose(opt.settled(), sgd.settled(), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,14 @@
 """The steps of natural gradient descent; see ngd.py.
 
-A weight's gradient goes through the transform whole, summed over its sequence. For an indicator that fires once in the sequence
-that sum is q of one token, and one transformed row of q serves all such attributes of the token: the common scatter does the rest.
-Only what fires several times, the label pairs, and attributes with values are gathered first (_update). Which attributes those are is
-found out once.
+A weight's gradient goes through the transform f whole, summed over its sequence. Of the rows q of X, minus gold:
+
+    1. q <- f(q) is right for all attributes of a token that fire once in the sequence, and the common scatter serves them.
+    2. What fires several times has a row for the sequence, where f(sum of its q) - (sum of its f(q)) makes good for that. So
+       all attributes are read in the order in which the scores were gathered. If they have values, each has such a row, 1 is
+       left out, and nothing is made good.
+    3. The transitions are one sum; label pairs with attributes of their own are gathered block by block (_update).
+
+Which occurrence belongs to which row is found out once.
 """
 
 from libc.math cimport isnan
@@ -11,7 +16,7 @@ from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
 
-from .._kernels cimport Occurrences, Tokens, simd
+from .._kernels cimport Blocks, Occurrences, Sequences, Tokens, aligned, simd
 from ._ordered cimport OrderedSteps
 from ._transform cimport Transform
 from ._update cimport LocalUpdate, Piece
@@ -19,55 +24,110 @@ from ._update cimport LocalUpdate, Piece
 
 cdef class NgdSteps(OrderedSteps):
     cdef Transform transform
-    cdef LocalUpdate change
-    cdef Tokens several                 # the corpus without the occurrences that stand alone in their sequence
-    cdef Occurrences single             # and those
+    cdef LocalUpdate change             # of what label pairs weigh
+    cdef Tokens pairs                   # the corpus without the attributes of single labels
+    cdef Occurrences members            # of each row; attr is the token, counted from the unit's first
+    cdef int64_t[::1] begin             # [units+1] rows before a unit
+    cdef int64_t[::1] sparse            # [units] and before its first one of an attribute that has no dense block
+    cdef int32_t[::1] attr              # of each row
+    cdef double[::1] sums, parts        # [rows of a unit][LP]
+    cdef int64_t[::1] one_by_one        # 0, 1, 2 ..
+    cdef bint valued
     cdef list keep
 
     def __init__(self, problem, w, *, weights, transform, batch=1):
         OrderedSteps.__init__(self, problem, w, weights=weights, batch=batch)
         self.transform, self.change = transform, LocalUpdate(self.lazy)
-        self.several, self.keep = self.s[0], []
-        if self.s.nodes.value == NULL:
-            alone = self.alone(problem.layout.n_attributes)
-            self.part(&self.single, alone)
-            self.part(&self.several.nodes, ~alone)
 
-    def alone(self, n_attributes):
-        """bool[occurrences]: no other one of the same attribute in the sequence."""
-        cdef int64_t u, k, n = self.s.nodes.ptr[self.s.seq[self.n_units]]
-        cdef int64_t[::1] last = np.full(max(1, n_attributes), -1, np.int64)    # occurrence, seen last
-        result = np.ones(n, bool)
-        cdef unsigned char[::1] out = result.view(np.uint8)
+    def turn_to(self, Sequences sequences, *, batch=1):
+        OrderedSteps.turn_to(self, sequences, batch=batch)
+        cdef int64_t[::1] nothing = np.zeros(len(sequences.corpus.nodes.ptr), np.int64)
+        self.keep, self.valued, self.pairs = [nothing], self.s.nodes.value != NULL, self.s[0]
+        self.pairs.nodes.ptr = self.pairs.nodes.split = &nothing[0]
+        self.collect(*self.numbered(self.problem.layout.n_attributes))
+        most = max(1, np.diff(self.begin).max(initial=0))
+        self.sums, self.parts, self.one_by_one = aligned(most * self.lazy.W.LP), aligned(most * self.lazy.W.LP), np.arange(most + 2)
+
+    def numbered(self, int64_t n_attributes):
+        """Row of each occurrence, -1: it stands alone in its unit; attribute of each row, and how many members it has. Sets `begin`."""
+        cdef int64_t u, k, i, start, rows = 0, n = self.s.nodes.ptr[self.s.seq[self.units[self.n_units]]]
+        cdef int32_t[::1] row = np.full(n, -1, np.int32), of_row = np.empty(n, np.int32), count = np.zeros(n, np.int32)
+        cdef int64_t[::1] last = np.full(n_attributes, -1, np.int64)    # where an attribute occurred
+        cdef const int32_t* attr = self.s.nodes.attr
+        self.begin = np.zeros(self.n_units + 1, np.int64)
         for u in range(self.n_units):
-            for k in range(self.s.nodes.ptr[self.s.seq[u]], self.s.nodes.ptr[self.s.seq[u + 1]]):
-                if last[self.s.nodes.attr[k]] >= self.s.nodes.ptr[self.s.seq[u]]:
-                    out[k] = out[last[self.s.nodes.attr[k]]] = False
-                last[self.s.nodes.attr[k]] = k
-        return result
+            start = self.s.nodes.ptr[self.first(u)]
+            for k in range(start, self.s.nodes.ptr[self.first(u) + self.length(u)]):
+                i = last[attr[k]] if last[attr[k]] >= start else k
+                if self.valued or i < k:
+                    if row[i] < 0:
+                        row[i], of_row[rows], count[rows] = rows, attr[k], i < k
+                        rows += 1
+                    row[k] = row[i]
+                    count[row[k]] += 1
+                last[attr[k]] = k
+            self.begin[u + 1] = rows
+        return row, np.array(of_row[:rows]), np.array(count[:rows])
 
-    cdef int part(self, Occurrences* o, chosen) except -1:
-        """Those occurrences that are chosen, dense ones still first in each token."""
-        cdef int64_t tokens = self.s.seq[self.n_units], t
-        cdef int64_t[::1] before = np.zeros(len(chosen) + 1, np.int64)
-        cdef int64_t[::1] ptr = np.empty(tokens + 1, np.int64), split = np.empty(max(1, tokens), np.int64)
-        cdef int32_t[::1] attr = np.append(self.problem.sequences.corpus.nodes.attr[:len(chosen)][chosen], np.int32(0))
-        np.cumsum(chosen, out=np.asarray(before)[1:])
-        for t in range(tokens + 1):
-            ptr[t] = before[self.s.nodes.ptr[t]]
-        for t in range(tokens):
-            split[t] = before[self.s.nodes.split[t]]
-        self.keep.append((ptr, split, attr))
-        o.ptr, o.split, o.attr, o.value = &ptr[0], &split[0], &attr[0], NULL
-        return 0
+    def collect(self, int32_t[::1] row, attr, count):
+        """List the members of rows. Of a unit's rows dense ones come first, then small ones: loops of equal length are foreseen."""
+        unit, sparse = np.repeat(np.arange(self.n_units), np.diff(self.begin)), attr >= self.lazy.v.n_rows
+        order = np.lexsort((count, sparse, unit))
+        cdef int64_t[::1] ptr = np.append(0, np.cumsum(count[order])), at = np.empty(len(order), np.int64)
+        cdef int32_t[::1] token = np.empty(count.sum() + 1, np.int32)
+        cdef double[::1] value = np.empty(token.shape[0] if self.valued else 0)
+        cdef int64_t u, t, k
+        self.attr = np.append(attr[order], np.int32(0))
+        self.sparse = self.begin[1:] - np.bincount(unit[sparse], minlength=self.n_units)
+        np.asarray(at)[order] = ptr[:-1]
+        for u in range(self.n_units):
+            for t in range(self.length(u)):
+                for k in range(self.s.nodes.ptr[self.first(u) + t], self.s.nodes.ptr[self.first(u) + t + 1]):
+                    if row[k] >= 0:
+                        token[at[row[k]]] = t
+                        if self.valued:
+                            value[at[row[k]]] = self.s.nodes.value[k]
+                        at[row[k]] += 1
+        self.keep += [ptr, token, value]
+        self.members.ptr, self.members.split, self.members.attr = &ptr[0], &ptr[0] + 1, &token[0]
+        self.members.value = &value[0] if self.valued else NULL
 
     cdef bint take(self, int64_t u, double eta) noexcept nogil:
         """w <- (w - eta f(g)) / (1 + eta l2), g the gradient of u, which X holds."""
-        cdef int64_t first = self.first(u), T = self.length(u), t
-        cdef int LP = self.X.LP
+        cdef int64_t first = self.first(u), T = self.length(u), row = self.begin[u], n = self.begin[u + 1] - row
+        cdef int L = self.X.L, LP = self.X.LP
         cdef double c = -eta / self.weights.beta
+        cdef int64_t dense = self.sparse[u] - row
+        cdef Occurrences rows
+        cdef Blocks q
+        # 2)
+        q.rows, q.stride = self.X.q, LP
+        simd.gather(&self.members, &q, row, n, LP, LP, &self.sums[0])
+        self.transform.apply(n * LP, c, &self.sums[0])
+        # 1)
+        if not self.valued:
+            self.transform.apply(T * LP, c, self.X.q)
+            simd.scatter_present(&self.s.nodes, &self.lazy.v.nodes, first, T, L, LP, self.X.q)
+            simd.gather(&self.members, &q, row, n, LP, LP, &self.parts[0])
+            simd.axpy(n * LP, -1.0, &self.parts[0], &self.sums[0])
+        rows.ptr, rows.attr, rows.value = &self.one_by_one[0], &self.attr[row], NULL
+        rows.split = rows.ptr + 1
+        simd.scatter_present(&rows, &self.lazy.v.nodes, 0, dense, L, LP, &self.sums[0])
+        rows.split = rows.ptr
+        simd.scatter_present(&rows, &self.lazy.v.nodes, dense, n - dense, L, LP, &self.sums[0] + dense * LP)
+        # 3)
+        if self.s.pairs.ptr != NULL:
+            if not self.take_pairs(first, T, c):
+                return False
+        else:
+            self.transform.apply(L * LP, c, self.X.edge)
+            simd.axpy(L * LP, 1.0, self.X.edge, &self.lazy.v_edge[0])
+        self.weights.shrink(1 / (1 + eta * self.l2))
+        return True
+
+    cdef bint take_pairs(self, int64_t first, int64_t T, double c) noexcept nogil:
         cdef const Piece* piece
-        if isnan(self.change.gather(&self.several, first, T, self.X)):
+        if isnan(self.change.gather(&self.pairs, first, T, self.X)):
             return False
         piece = self.change.piece
         while piece < self.change.piece + self.change.n_pieces:
@@ -75,9 +135,4 @@ cdef class NgdSteps(OrderedSteps):
             piece += 1
         self.change.subtract(-1.0)
         self.change.clear()
-        if self.keep:
-            for t in range(T):
-                self.transform.apply(LP, c, self.X.q + t * LP)
-            simd.scatter_present(&self.single, &self.lazy.v.nodes, first, T, self.X.L, LP, self.X.q)
-        self.weights.shrink(1 / (1 + eta * self.l2))
         return True

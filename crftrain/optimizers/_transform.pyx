@@ -5,13 +5,14 @@
     erf           erf(sqrt(pi) x / 2 epsilon)     1/epsilon
     gd            2 arctan(tanh(x / 2 epsilon))   1/epsilon       the Gudermannian function of x/epsilon
 
-The first three cost some tens of additions a number, so there are tables over [0, 1], where the gradient of an indicator that fires
-once lies: linear interpolation between as many entries as keep it within ERROR of the function. Beyond 1 the function itself
-is asked, and where eight numbers in a row are so near 0 that a straight line is within ERROR, that line.
+The last three cost some tens of additions a number, so there are tables over [0, 1], where the gradient of an indicator that fires
+once lies: linear interpolation between as many entries as keep it within ERROR of the function, eight numbers at a time. Where one
+of the eight is beyond 1 the function itself is asked, and where all are so near 0 that a straight line is within ERROR, that line.
 """
 
-from libc.math cimport NAN, atan, copysign, erf, fabs, tanh
+from libc.math cimport NAN, atan, erf, tanh
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy, memset
 
 import math
 
@@ -22,20 +23,12 @@ from .._kernels cimport simd
 ERROR, FEWEST, MOST = 1e-5, 1024, 1 << 18
 
 
-cdef inline double interpolated(const double* table, double entries, double x) noexcept nogil:
-    """The table's value for |x| < 1."""
-    cdef double place = fabs(x) * entries
-    cdef int64_t i = <int64_t> place
-    return copysign(table[2 * i] + (place - i) * table[2 * i + 1], x)
-
-
 cdef class Transform:
     """With epsilon and, unless that takes too many entries, a table."""
 
     def __init__(self, epsilon, *, table=True):
         self.scale = self.scale_for(epsilon)
         self.slope = self.slope_for(epsilon)
-        self.table = np.empty(0)
         if table:
             self.tabulate()
 
@@ -46,21 +39,17 @@ cdef class Transform:
             middles = self.values((np.arange(entries) + 0.5) / entries)
             steps = np.append(np.diff(values), 0.0)
             if np.abs(middles - (values + steps / 2)[:entries]).max() <= ERROR:
-                self.table = np.column_stack([values, steps]).ravel()
-                self.entries = entries
+                self.pairs = np.column_stack([values, steps]).ravel()
                 x = np.geomspace(1e-6, 1, 1000)
                 wrong = np.abs(self.values(x) - self.slope * x) > ERROR
-                self.straight = x[max(0, wrong.argmax() - 1)] if wrong.any() else 1.0
+                self.table.pairs, self.table.entries, self.table.slope = &self.pairs[0], entries, self.slope
+                self.table.straight = x[max(0, wrong.argmax() - 1)] if wrong.any() else 1.0
                 return
             entries *= 2
 
-    def values(self, x, *, table=False):
-        """Of an array, by the function or as training has them."""
-        cdef double[::1] out = np.array(x, dtype=float).ravel()
-        cdef int64_t k
-        for k in range(out.shape[0]):
-            out[k] = self.look_up(out[k]) if table and self.table.shape[0] else self.exact(out[k])
-        return np.asarray(out)
+    def values(self, x):
+        """Of an array."""
+        return np.array([self.exact(number) for number in np.ravel(x)])
 
     def applied(self, x, c=1.0):
         """c f(x) for a vector, as a step has it."""
@@ -71,30 +60,25 @@ cdef class Transform:
     cdef double exact(self, double x) noexcept nogil:
         return NAN
 
-    cdef double look_up(self, double x) noexcept nogil:
-        return interpolated(&self.table[0], self.entries, x) if fabs(x) < 1 else self.exact(x)
-
     cdef void apply(self, int64_t n, double c, double* g) noexcept nogil:
         """g <- c f(g)."""
-        cdef int64_t k, at
-        cdef double limit = self.straight * self.straight, line = c * self.slope, square
-        if self.table.shape[0] == 0:
-            for k in range(n):
-                g[k] = c * self.exact(g[k]) if g[k] != 0 else 0.0
-            return
-        for at in range(0, n - 7, 8):
-            square = simd.dot(8, g + at, g + at)    # no less than the largest square
-            if square <= limit:
-                for k in range(at, at + 8):
-                    g[k] *= line
-            elif square < 1:
-                for k in range(at, at + 8):
-                    g[k] = c * interpolated(&self.table[0], self.entries, g[k])
-            else:
-                for k in range(at, at + 8):
-                    g[k] = c * self.look_up(g[k])
-        for k in range(n // 8 * 8, n):
-            g[k] = line * g[k] if g[k] * g[k] <= limit else c * self.look_up(g[k])
+        cdef double rest[8]
+        cdef int64_t whole = n & ~7
+        self.apply_to_eights(whole, c, g)
+        if whole < n:
+            memset(rest, 0, sizeof(rest))
+            memcpy(rest, g + whole, (n - whole) * sizeof(double))
+            self.apply_to_eights(8, c, rest)
+            memcpy(g + whole, rest, (n - whole) * sizeof(double))
+
+    cdef void apply_to_eights(self, int64_t n, double c, double* g) noexcept nogil:
+        cdef int64_t at = 0, k
+        while at < n:
+            if self.table.pairs != NULL:
+                at += simd.look_up(n - at, c, &self.table, g + at)
+            for k in range(at, min(at + 8, n)):
+                g[k] = c * self.exact(g[k])
+            at += 8
 
 
 cdef class Identity(Transform):
