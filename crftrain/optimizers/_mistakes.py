@@ -4,15 +4,35 @@ import numpy as np
 
 from ..errors import TrainingError
 from ._average import vectors
-from .base import Option, Step
+from .base import Algorithm, Option, Step
 
 EPSILON = Option("epsilon", 0.0, "stop when the mean loss of a pass is below this", minimum=0.0)
+AVERAGING = "the result is the mean of the weights after each step"
 AUGMENT = Option("augment", 0.0, "bonus of a wrong label in the search for the path to learn from; 0: the path that tag finds", minimum=0.0)
 CALIBRATION = (
     "Nothing here is a likelihood: the model tags as it was trained to, but its marginals and probabilities are not calibrated (they\n"
     "are too sure, since weights grow with the margin), and the exact objective that the last line and the log tell is only for\n"
     "comparison. What the steps print is the mean loss of the pass, by the weights of the moment. --lambda does not apply."
 )
+
+
+def mistake_driven(steps, *options, summary, reference, details="", **fixed):
+    """The Algorithm with these steps; `fixed` are arguments of theirs that are no options."""
+
+    def make(problem, w, rng, **options):
+        return MistakeDriven(problem, w, rng, steps, **fixed, **options)
+
+    return Algorithm(
+        summary=summary,
+        reference=reference,
+        solves=frozenset({"no-l2"}),
+        options=options,
+        make=make,
+        online=True,
+        memory=memory,
+        passes=100,
+        details=details + CALIBRATION,
+    )
 
 
 def memory(facts, options):

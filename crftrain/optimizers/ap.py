@@ -10,25 +10,16 @@ of k steps counts (k - j)/k times, so that it is enough to sum j times each chan
 Reference: Collins 2002; Freund and Schapire 1999 for the average.
 """
 
-from ._margin import PerceptronSteps
-from ._mistakes import CALIBRATION, EPSILON, MistakeDriven, memory
-from .base import Algorithm
+from ._margin_rules import PerceptronSteps
+from ._mistakes import EPSILON, mistake_driven
 
-
-def make(problem, w, rng, **options):
-    return MistakeDriven(problem, w, rng, PerceptronSteps, averaging=True, **options)
-
-
-ALGORITHM = Algorithm(
+ALGORITHM = mistake_driven(
+    PerceptronSteps,
+    EPSILON,
+    averaging=True,
     summary="averaged perceptron: a Viterbi search a sequence, an update where it is wrong",
     reference=(
         "Collins, Discriminative training methods for hidden Markov models: theory and experiments with perceptron algorithms, EMNLP 2002"
     ),
-    solves=frozenset({"no-l2"}),
-    options=(EPSILON,),
-    make=make,
-    online=True,
-    memory=memory,
-    passes=100,
-    details=f"The loss is the share of wrong labels in a sequence.\n{CALIBRATION}",
+    details="The loss is the share of wrong labels in a sequence.\n",
 )

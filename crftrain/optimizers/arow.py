@@ -11,28 +11,16 @@ and s_k the variance of weight k:
 Reference: Crammer, Kulesza, Dredze 2009; diagonal covariances, in the order of CRFsuite: w moves by the variance from before.
 """
 
-from ._margin import ArowSteps
-from ._mistakes import AUGMENT, CALIBRATION, EPSILON, MistakeDriven, memory
-from .base import Algorithm, Option
+from ._margin_rules import ArowSteps
+from ._mistakes import AUGMENT, EPSILON, mistake_driven
+from .base import Option
 
-
-def make(problem, w, rng, **options):
-    return MistakeDriven(problem, w, rng, ArowSteps, **options)
-
-
-ALGORITHM = Algorithm(
+ALGORITHM = mistake_driven(
+    ArowSteps,
+    Option("variance", 1.0, "the variance that every weight starts with", above=0.0),
+    Option("gamma", 1.0, "the larger, the shorter the steps and the slower the variances shrink", above=0.0),
+    AUGMENT,
+    EPSILON,
     summary="adaptive regularisation of weights: each weight has a variance, which sets its step and shrinks",
     reference="Crammer, Kulesza, Dredze, Adaptive regularization of weight vectors, NIPS 2009",
-    solves=frozenset({"no-l2"}),
-    options=(
-        Option("variance", 1.0, "the variance that every weight starts with", above=0.0),
-        Option("gamma", 1.0, "the larger, the shorter the steps and the slower the variances shrink", above=0.0),
-        AUGMENT,
-        EPSILON,
-    ),
-    make=make,
-    online=True,
-    memory=memory,
-    passes=100,
-    details=CALIBRATION,
 )

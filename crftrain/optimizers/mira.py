@@ -11,29 +11,17 @@ training ends when then nothing changes either.
 Reference: Crammer and Singer 2003; Crammer, McDonald, Pereira 2005 for label sequences.
 """
 
-from ._margin import MiraSteps
-from ._mistakes import AUGMENT, CALIBRATION, EPSILON, MistakeDriven, memory
-from .base import Algorithm, Option
+from ._margin_rules import MiraSteps
+from ._mistakes import AUGMENT, AVERAGING, EPSILON, mistake_driven
+from .base import Option
 
-
-def make(problem, w, rng, **options):
-    return MistakeDriven(problem, w, rng, MiraSteps, **options)
-
-
-ALGORITHM = Algorithm(
+ALGORITHM = mistake_driven(
+    MiraSteps,
+    Option("c", 1.0, "what the steps of one sequence may add up to", above=0.0),
+    Option("shrinking_size", 20, "leave a sequence out after so many passes without a mistake", minimum=1),
+    Option("averaging", False, AVERAGING),
+    AUGMENT,
+    EPSILON,
     summary="margin-infused relaxed algorithm, 1-best, as CRF++'s: steps to the margin, bounded for each sequence",
     reference="Crammer, Singer, Ultraconservative online algorithms for multiclass problems, JMLR 3, 2003",
-    solves=frozenset({"no-l2"}),
-    options=(
-        Option("c", 1.0, "what the steps of one sequence may add up to", above=0.0),
-        Option("shrinking_size", 20, "leave a sequence out after so many passes without a mistake", minimum=1),
-        Option("averaging", False, "the result is the mean of the weights after each step"),
-        AUGMENT,
-        EPSILON,
-    ),
-    make=make,
-    online=True,
-    memory=memory,
-    passes=100,
-    details=CALIBRATION,
 )

@@ -13,30 +13,18 @@ With type 0, and type 1 while tau <= c, the gold path then leads y by just the m
 Reference: Crammer, Dekel, Keshet, Shalev-Shwartz, Singer 2006.
 """
 
-from ._margin import PassiveAggressiveSteps
-from ._mistakes import AUGMENT, CALIBRATION, EPSILON, MistakeDriven, memory
-from .base import Algorithm, Option
+from ._margin_rules import PassiveAggressiveSteps
+from ._mistakes import AUGMENT, AVERAGING, EPSILON, mistake_driven
+from .base import Option
 
-
-def make(problem, w, rng, *, type, **options):
-    return MistakeDriven(problem, w, rng, PassiveAggressiveSteps, type=int(type), **options)
-
-
-ALGORITHM = Algorithm(
+ALGORITHM = mistake_driven(
+    PassiveAggressiveSteps,
+    Option("type", "1", "0: no slack; 1: steps of at most c; 2: steps damped by 1/(2c)", choices=("0", "1", "2")),
+    Option("c", 1.0, "aggressiveness: the larger, the longer the steps of types 1 and 2", above=0.0),
+    Option("error_sensitive", True, "the margin grows with the square root of the number of wrong labels"),
+    Option("averaging", True, AVERAGING),
+    AUGMENT,
+    EPSILON,
     summary="passive-aggressive: after a mistake, the smallest change that gives the gold path a margin",
     reference="Crammer, Dekel, Keshet, Shalev-Shwartz, Singer, Online passive-aggressive algorithms, JMLR 7, 2006",
-    solves=frozenset({"no-l2"}),
-    options=(
-        Option("type", "1", "0: no slack; 1: steps of at most c; 2: steps damped by 1/(2c)", choices=("0", "1", "2")),
-        Option("c", 1.0, "aggressiveness: the larger, the longer the steps of types 1 and 2", above=0.0),
-        Option("error_sensitive", True, "the margin grows with the square root of the number of wrong labels"),
-        Option("averaging", True, "the result is the mean of the weights after each step"),
-        AUGMENT,
-        EPSILON,
-    ),
-    make=make,
-    online=True,
-    memory=memory,
-    passes=100,
-    details=CALIBRATION,
 )
