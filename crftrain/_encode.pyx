@@ -57,14 +57,14 @@ cdef class Builder:
         return 0
 
     def take(self):
-        """(seq, label, node ptr, attr, value or None, pair ptr, attr) of what was added since the last time."""
+        """(seq, label, node ptr, attr, value or None, pair ptr, attr) of the sequences added since the last time, of no broken one."""
+        seq, label = taken(self.seq, np.int64), taken(self.label, np.int32)
         value = taken(self.node_value, np.float64) if self.valued else None
-        arrays = (
-            taken(self.seq, np.int64), taken(self.label, np.int32), taken(self.node_ptr, np.int64), taken(self.node_attr, np.int32),
-            value, taken(self.pair_ptr, np.int64), taken(self.pair_attr, np.int32),
-        )
+        end = seq[-1]
+        nodes, pairs = taken(self.node_ptr, np.int64)[:end + 1], taken(self.pair_ptr, np.int64)[:end + 1]
+        node_attr, pair_attr = taken(self.node_attr, np.int32)[:nodes[-1]], taken(self.pair_attr, np.int32)[:pairs[-1]]
         self.start()
-        return arrays
+        return seq, label[:end], nodes, node_attr, None if value is None else value[:nodes[-1]], pairs, pair_attr
 
     cdef int end_token(self) except -1:
         self.n_tokens += 1

@@ -54,6 +54,11 @@ def source_name(path):
     return "<stdin>" if path == "-" else os.fspath(path)
 
 
+def source_names(paths):
+    """The same for several."""
+    return ", ".join(map(source_name, paths))
+
+
 def sentences(path, *, encoding="utf-8"):
     """Yield the sentences of a file, of standard input if path is "-"."""
     source = source_name(path)

@@ -23,10 +23,10 @@ from . import template as templates
 from ._kernels import Sequences
 from ._problem import Problem
 from .encode import Learner, StringTable, Vocabulary
-from .errors import CrftrainError
+from .errors import DataError
 from .layout import Resizing, complete, has_transitions
 from .learn import Log
-from .read import sentences
+from .read import sentences, source_names
 from .train import Outcome, StopSignal
 
 CHUNK = 100  # sentences, rounded up to whole batches
@@ -116,16 +116,16 @@ class _Run:
                     self._learn()
                     if self.n // self.save_every > (self.n - self.chunk) // self.save_every:
                         self._save("so far")
-        except CrftrainError:
+        except DataError:
+            self._learn()
             if self.n:
                 self._save("the stream broke off")
             raise
-        if self.waiting:
-            self._learn()
+        self._learn()
         if not self.n:
             if self.stop.number is not None:
                 raise KeyboardInterrupt
-            raise CrftrainError(", ".join(self.settings.paths), "no sentences", "one token a line and a blank line after each sentence")
+            raise DataError(source_names(self.settings.paths), "no sentences", "one token a line and a blank line after each sentence")
         reason = "end of the stream" if self.stop.number is None else "interrupted"
         w = self._save(reason)
         self.log.write("end", **self._progress(), reason=reason, model_bytes=self.size)
@@ -149,6 +149,8 @@ class _Run:
             self.stop.training = True
 
     def _learn(self):
+        if not self.waiting:
+            return
         corpus = self.encoder.take()
         self.loss += self.learner.learn(corpus)
         self.n, self.n_tokens = self.n + self.waiting, self.n_tokens + corpus.n_tokens

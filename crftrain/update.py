@@ -22,6 +22,7 @@ from .encode import Learner
 from .errors import DataError, ModelError, TrainingError
 from .learn import Log, numbered, train
 from .optimizers import refusal
+from .read import source_names
 from .strength import Strength
 from .warmstart import initial_weights, widened
 
@@ -38,7 +39,7 @@ def update(settings, *, replay=(), say=lambda text: None, watch=lambda step_name
         learner = Learner(vocabulary)
         n_replayed = _read(learner, replay, settings)
         if replay and not n_replayed:
-            raise DataError(", ".join(replay), "no sentences", "what the model was learnt from")
+            raise DataError(source_names(replay), "no sentences", "what the model was learnt from")
         known = learner.names
         n_new = _read(learner, settings.paths, settings)
         say(_counted(n_new, n_replayed, known, learner.names))

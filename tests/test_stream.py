@@ -1,5 +1,6 @@
 """Streams: one pass in order, whatever the chunks and however names arrive; models on the way and when interrupted; flat memory."""
 
+import gzip
 import signal
 import subprocess
 import sys
@@ -112,12 +113,36 @@ def places(made, w):
     return nodes | edges | {("pair", k // (n * n), pair // n, pair % n): w[made.pair_ptr[0] + k] for k, pair in pairs}
 
 
-def test_a_broken_stream_leaves_the_model_of_what_came_before(run, settings, tmp_path, monkeypatch):
-    monkeypatch.setattr(stream, "CHUNK", 10)
+@pytest.mark.parametrize("chunk", [10, 100])
+def test_a_broken_stream_leaves_the_model_of_what_came_before(run, settings, tmp_path, monkeypatch, chunk):
+    monkeypatch.setattr(stream, "CHUNK", chunk)
     text = problems.text(1, sentences=40)
     with pytest.raises(DataError, match=rf"stream.txt:{text.count(chr(10)) + 2}: 2 columns, expected 3 as on line 1"):
         run(STREAMS[0], text + "w1 c1 O\nw1 c1\n\n")
-    assert model.load(tmp_path / "model.bin").facts["n_sequences"] == 40
+    broken = model.load(tmp_path / "model.bin")
+    assert broken.facts["n_sequences"] == 40
+    assert broken.w.tobytes() == run(STREAMS[0], text).w.tobytes()
+
+
+def test_of_a_broken_sentence_nothing_is_learnt(run, tmp_path):
+    """Items are added line by line: those before the fault are forgotten."""
+    text = "A\tx\ty\nB\tx:2\n\n" * 7
+    with pytest.raises(DataError, match=r"stream.txt:23: value 'no' of attribute 'y', expected a finite number"):
+        run(STREAMS[0], text + "A\ty\nB\tx:3\ty:no\n", format="items")
+    broken = model.load(tmp_path / "model.bin")
+    assert (broken.facts["n_sequences"], broken.facts["n_tokens"]) == (7, 14)
+    assert broken.w.tobytes() == run(STREAMS[0], text, format="items").w.tobytes()
+
+
+def test_a_compressed_stream_that_breaks_off_keeps_what_came(crftrain, tmp_path):
+    packed = gzip.compress(problems.text(1, sentences=400).encode())
+    args = ("learn", "-a", STREAMS[0], "--stream", "--lambda", "0.01", "-")
+    assert crftrain(*args, input=packed).status == 0
+    assert model.load(tmp_path / "model.bin").facts["n_sequences"] == 400
+    broken = crftrain(*args, input=packed[:-9])
+    assert broken.status == 1 and "<stdin>: truncated gzip data, expected a whole archive" in broken.err
+    assert model.load(tmp_path / "model.bin").facts["n_sequences"] > 300
+    assert "<stdin>: no sentences" in crftrain(*args, input=b"\n\n").err
 
 
 def test_the_command(crftrain, tmp_path):

@@ -1,6 +1,6 @@
 """The updates of periodic step size adaptation; see psa.py."""
 
-from libc.math cimport isnan
+from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
@@ -36,7 +36,7 @@ cdef class PsaSteps(Sequential):
         self.weights.settle(self.s, self.first(i), T)
         self.weights.scores(self.s, self.first(i), T, Z.psi, Z.e)
         f = self.residual(i, &Z)
-        if isnan(f):
+        if not isfinite(f):
             return -1
         self.total += f
         self.tokens += T

@@ -46,7 +46,7 @@ class Psa:
         """w; returns |w|^2."""
         square = self.weights.write(self.w)
         if not math.isfinite(square):
-            raise TrainingError(f"pass {self.passes}", f"|w|^2 is {square}", "finite weights: a smaller --eta")
+            raise TrainingError(f"update {self.weights.updates:,}", f"|w|^2 is {square}", "finite weights: a smaller --eta")
         return square
 
     def solution(self):
