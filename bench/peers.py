@@ -128,8 +128,8 @@ def parse_limit(text):
     return [{name: float(value) for name, value in re.findall(r"([A-Za-z_]\w*) (-?\d[\d.e+-]*)", line)} for line in text.splitlines()]
 
 
-def train(peer, setting, optimum_n, folder, *, seconds, timeout):
-    """Run a peer on a setting, tag the test file with its model, and measure; Failed if it cannot."""
+def train(peer, setting, optimum_n, folder, *, seconds, timeout, seed=None):
+    """Run a peer on a setting, tag the test file with its model, and measure; Failed if it cannot. seed: of CRFsuite's order."""
     task, n, folder = setting.task, optimum_n, Path(folder)
     orders = {
         "algorithm": peer.algorithm,
@@ -144,7 +144,7 @@ def train(peer, setting, optimum_n, folder, *, seconds, timeout):
         finished, facts = work("train_wapiti", folder, timeout=timeout, **orders)
         curve = parse_wapiti(finished.stderr + finished.stdout)
     else:
-        finished, facts = work("train_crfsuite", folder, timeout=timeout, iterations=peer.iterations, **orders)
+        finished, facts = work("train_crfsuite", folder, timeout=timeout, iterations=peer.iterations, seed=seed, **orders)
         curve = parse_crfsuite(finished.stdout)
     if not curve:
         return Run(peer.name, n_features=facts["n_features"], note=f"no iteration within {seconds:.1f} s")

@@ -1,10 +1,12 @@
 """Train with python-crfsuite on items and tag with the model; CRFsuite's own log goes to stdout.
 
-Orders: algorithm, params, train, test, model, predictions, report, seconds, iterations. CRFsuite has no limit of time and loses
+Orders: algorithm, params, train, test, model, predictions, report, seconds, iterations, seed. CRFsuite has no limit of time and loses
 the model of a run that is broken off. So two iterations are timed first, and as many as fit into `seconds` are run then, after the
-line MARK. Without `seconds` CRFsuite stops by itself. `iterations`, if given, is their largest number.
+line MARK. Without `seconds` CRFsuite stops by itself. `iterations`, if given, is their largest number. It shuffles by rand() without
+a seed: other runs of a method that depends on the order come from `seed`, by which the sequences are put in an order first.
 """
 
+import random
 import re
 
 import pycrfsuite
@@ -25,9 +27,13 @@ class Trainer(pycrfsuite.Trainer):
         return float(re.findall(what + r": ([\d.]+)", self.log)[-1])
 
 
-def main(algorithm, params, train, test, model, predictions, seconds, iterations, **paths):
+def main(algorithm, params, train, test, model, predictions, seconds, iterations, seed, **paths):
     trainer = Trainer(algorithm=algorithm, verbose=False)
-    for labels, items in sequences(train):
+    data = sequences(train)
+    if seed is not None:
+        data = list(data)
+        random.Random(seed).shuffle(data)
+    for labels, items in data:
         trainer.append(items, labels)
     trainer.set_params(params)
     if seconds is not None:
