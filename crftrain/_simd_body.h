@@ -19,6 +19,8 @@ typedef uint64_t FN(uvec) __attribute__((vector_size(8 * VW), aligned(8), may_al
 #error "crftrain's kernels need a compiler with vector extensions: GCC or Clang"
 #endif
 
+#define AHEAD 18 /* occurrences: about a token */
+
 /* Rows are taken in panels of 24, 16 or 8 doubles, whose sums stay in registers; 16 + 16 is better than 24 + 8. */
 #define PANELS(LP, call)                               \
     for (int at = 0; at < (LP);) {                     \
@@ -43,7 +45,18 @@ INLINE void FN(sum_rows)(const int W, const Occurrences *o, const Blocks *b, int
     UNROLL for (int j = 0; j < W / VW; j++) STORE(out + at + j * VW, acc[j]);
 }
 
+/* Attributes of few labels are met all over the vector: bring near what occurrences further on will need. */
+INLINE void FN(fetch_block)(const Occurrences *o, const Blocks *b, int64_t k, int64_t end) {
+    if (k + 2 * AHEAD < end) PREFETCH(b->ptr + o->attr[k + 2 * AHEAD]);
+    if (k + AHEAD < end) {
+        int64_t p = b->ptr[o->attr[k + AHEAD]];
+        PREFETCH(b->w + p);
+        PREFETCH(b->label + p);
+    }
+}
+
 static void FN(gather)(const Occurrences *o, const Blocks *b, int64_t first, int64_t T, int L, int LP, double *psi) {
+    const int64_t end = o->ptr[first + T];
     for (int64_t t = 0; t < T; t++, psi += LP) {
         int64_t from = o->ptr[first + t], split = o->split[first + t], to = o->ptr[first + t + 1];
         if (LP > 24) /* a wide row is visited panel by panel: bring it all near at the first */
@@ -52,6 +65,7 @@ static void FN(gather)(const Occurrences *o, const Blocks *b, int64_t first, int
         PANELS(LP, CALL)
 #undef CALL
         for (int64_t k = split; k < to; k++) {
+            FN(fetch_block)(o, b, k, end);
             int32_t a = o->attr[k];
             double c = o->value ? o->value[k] : 1.0;
             for (int64_t p = b->ptr[a]; p < b->ptr[a + 1]; p++) psi[b->label[p]] += c * b->w[p];
@@ -76,12 +90,14 @@ INLINE void FN(add_to_rows)(const int W, const Occurrences *o, const Blocks *b, 
 
 /* The padding of q is zero, so what a padded row writes past its L labels leaves the next block as it is. */
 static void FN(scatter)(const Occurrences *o, const Blocks *b, int64_t first, int64_t T, int L, int LP, const double *q) {
+    const int64_t end = o->ptr[first + T];
     for (int64_t t = 0; t < T; t++, q += LP) {
         int64_t from = o->ptr[first + t], split = o->split[first + t], to = o->ptr[first + t + 1];
 #define CALL(W) FN(add_to_rows)(W, o, b, from, split, at, q)
         PANELS(LP, CALL)
 #undef CALL
         for (int64_t k = split; k < to; k++) {
+            FN(fetch_block)(o, b, k, end);
             int32_t a = o->attr[k];
             double c = o->value ? o->value[k] : 1.0;
             for (int64_t p = b->ptr[a]; p < b->ptr[a + 1]; p++) b->w[p] += c * q[b->label[p]];
@@ -371,53 +387,88 @@ static void FN(axpy)(int64_t n, double c, const double *x, double *y) {
     for (int64_t i = 0; i < n; i += VW) STORE(y + i, LOAD(y + i) + c * LOAD(x + i));
 }
 
-/* C[x][0:NV] = (fresh) or += sum_k a[k * by_k + x * by_x] M[k][0:NV]; R rows x of C stay in registers while k runs. */
+/* C[x] = (fresh) or += sum_k a[k * by_k + x * by_x] M[k], and the same with a2 and M2 if there are any: [0:NV] of R rows x of C,
+ * which stay in registers while k runs. */
 INLINE void FN(product_tile)(const int R, const int NV, const int fresh, int64_t n, int64_t by_k, int64_t by_x, int LP, const double *a,
-                             const double *M, double *C) {
+                             const double *M, const double *a2, const double *M2, double *C) {
     V acc[TILE][3];
     UNROLL for (int x = 0; x < R; x++) UNROLL for (int j = 0; j < NV; j++) {
         acc[x][j] = SPREAD(0.0);
         if (!fresh) acc[x][j] = LOAD(C + (int64_t)x * LP + j * VW);
     }
-    for (int64_t k = 0; k < n; k++, a += by_k, M += LP)
-        UNROLL for (int x = 0; x < R; x++) {
-            V c = SPREAD(a[x * by_x]);
-            UNROLL for (int j = 0; j < NV; j++) acc[x][j] += c * LOAD(M + j * VW);
-        }
+    for (int twice = 0; twice < 2; twice++, a = a2, M = M2)
+        for (int64_t k = 0; a && k < n; k++, a += by_k, M += LP)
+            UNROLL for (int x = 0; x < R; x++) {
+                V c = SPREAD(a[x * by_x]);
+                UNROLL for (int j = 0; j < NV; j++) acc[x][j] += c * LOAD(M + j * VW);
+            }
     UNROLL for (int x = 0; x < R; x++) UNROLL for (int j = 0; j < NV; j++) STORE(C + (int64_t)x * LP + j * VW, acc[x][j]);
 }
 
 INLINE void FN(product)(const int fresh, int64_t rows, int64_t n, int64_t by_k, int64_t by_x, int LP, const double *a, const double *M,
-                        double *C) {
+                        const double *a2, const double *M2, double *C) {
     for (int64_t x = 0; x < rows; x += TILE)
         for (int at = 0; at < LP;) {
             int left = (LP - at) / VW, NV = left >= 3 && left != 4 ? 3 : left >= 2 ? 2 : 1;
-            if (NV == 3) FN(product_tile)(TILE, 3, fresh, n, by_k, by_x, LP, a + x * by_x, M + at, C + x * LP + at);
-            else if (NV == 2) FN(product_tile)(TILE, 2, fresh, n, by_k, by_x, LP, a + x * by_x, M + at, C + x * LP + at);
-            else FN(product_tile)(TILE, 1, fresh, n, by_k, by_x, LP, a + x * by_x, M + at, C + x * LP + at);
+#define TILED(NV)                                                                                                           \
+    FN(product_tile)(TILE, NV, fresh, n, by_k, by_x, LP, a + x * by_x, M + at, a2 ? a2 + x * by_x : NULL, a2 ? M2 + at : NULL, \
+                     C + x * LP + at)
+            if (NV == 3) TILED(3);
+            else if (NV == 2) TILED(2);
+            else TILED(1);
+#undef TILED
             at += NV * VW;
         }
 }
 
 /* out[t] = a[t]' M for T rows */
 INLINE void FN(times_rows)(int64_t T, int L, int LP, const double *a, const double *M, double *out) {
-    FN(product)(1, T, L, 1, LP, LP, a, M, out);
+    FN(product)(1, T, L, 1, LP, LP, a, M, NULL, NULL, out);
 }
 
-/* C[i][j] += sum over t of a[t][i] v[t][j]; C has LP rows */
-INLINE void FN(add_outer)(int64_t T, int LP, const double *a, const double *v, double *C) {
-    FN(product)(0, LP, T, LP, 1, LP, a, v, C);
-}
-
-INLINE void FN(tangent_panel)(const int W, int L, int LP, const double *M, const double *MT, const double *A, const double *y, double *next,
-                              const double *du, const double *y_before, double *B, double *before) {
-    V sum[24 / VW];
-    FN(times_matrix)(W, L, LP, A, M, sum);
-    UNROLL for (int j = 0; j < W / VW; j++) STORE(next + j * VW, LOAD(y + j * VW) * sum[j] + LOAD(next + j * VW));
-    FN(times_matrix)(W, L, LP, du, MT, sum);
+/* sum = p'M and other = v'N together, so that neither's additions wait */
+INLINE void FN(times_two)(const int W, int L, int LP, const double *p, const double *M, const double *v, const double *N, V *sum,
+                          V *other) {
+    const int sets = W / VW < 4 ? SETS : 1;
+    V x[SETS][24 / VW], y[SETS][24 / VW];
+    UNROLL for (int s = 0; s < sets; s++) UNROLL for (int j = 0; j < W / VW; j++) x[s][j] = y[s][j] = SPREAD(0.0);
+    int i = 0;
+    for (; i + sets <= L; i += sets)
+        UNROLL for (int s = 0; s < sets; s++, M += LP, N += LP) {
+            V c = SPREAD(p[i + s]), d = SPREAD(v[i + s]);
+            UNROLL for (int j = 0; j < W / VW; j++) {
+                x[s][j] += c * LOAD(M + j * VW);
+                y[s][j] += d * LOAD(N + j * VW);
+            }
+        }
+    for (; i < L; i++, M += LP, N += LP)
+        UNROLL for (int j = 0; j < W / VW; j++) {
+            x[0][j] += SPREAD(p[i]) * LOAD(M + j * VW);
+            y[0][j] += SPREAD(v[i]) * LOAD(N + j * VW);
+        }
     UNROLL for (int j = 0; j < W / VW; j++) {
-        STORE(before + j * VW, LOAD(y_before + j * VW) * sum[j] + LOAD(before + j * VW));
-        STORE(B + j * VW, LOAD(B + j * VW) + sum[j]);
+        sum[j] = x[0][j];
+        other[j] = y[0][j];
+        UNROLL for (int s = 1; s < sets; s++) {
+            sum[j] += x[s][j];
+            other[j] += y[s][j];
+        }
+    }
+}
+
+/* Position k of the forward recursion and `back` of the other: neither waits for the other. */
+INLINE void FN(tangent_panel)(const int W, int L, int LP, const double *M, const double *MT, int64_t k, int64_t back, int at,
+                              const double *a, const double *y, const double *u, const double *r, double scale, double *A, double *B,
+                              double *du) {
+    V sum[24 / VW], other[24 / VW];
+    FN(times_two)(W, L, LP, A + k - LP, M + at, du + back + LP, MT + at, sum, other);
+    k += at;
+    back += at;
+    UNROLL for (int j = 0; j < W; j += VW) {
+        STORE(A + k + j, LOAD(a + k + j) * (scale * LOAD(r + k + j)) + LOAD(y + k + j) * (sum[j / VW] + scale * LOAD(A + k + j)));
+        V b = other[j / VW] + scale * LOAD(B + back + j);
+        STORE(B + back + j, b);
+        STORE(du + back + j, LOAD(u + back + j) * (scale * LOAD(r + back + j)) + LOAD(y + back + j) * b);
     }
 }
 
@@ -429,22 +480,15 @@ static void FN(tangent)(int64_t T, int L, int LP, const double *M, const double 
     FN(times_rows)(T - 1, L, LP, a, R, A + LP);
     FN(times_rows)(T - 1, L, LP, u + LP, RT, B);
     for (int j = 0; j < LP; j += VW) {
-        STORE(A + j, SPREAD(0.0));
+        STORE(A + j, LOAD(a + j) * (scale * LOAD(r + j)));
         STORE(B + last + j, SPREAD(0.0));
-    }
-    for (int64_t k = 0; k < end; k += VW) { /* all that does not wait for a neighbour */
-        V x = LOAD(y + k), z = LOAD(r + k), back = LOAD(B + k);
-        STORE(A + k, scale * (LOAD(a + k) * z + x * LOAD(A + k)));
-        STORE(du + k, scale * (LOAD(u + k) * z + x * back));
-        STORE(B + k, scale * back);
+        STORE(du + last + j, LOAD(u + last + j) * (scale * LOAD(r + last + j)));
     }
     const int64_t fetch = T > 1 ? n_soon / (T - 1) / 8 * 8 + 8: 0;
-    for (int64_t k = LP, back = last; k < end; k += LP, back -= LP) { /* both ways at once: neither waits for the other */
+    for (int64_t k = LP, back = last - LP; k < end; k += LP, back -= LP) {
         for (int64_t j = 0; j < fetch; j += 8) __builtin_prefetch(soon + j, 0, 0);
         soon += fetch;
-#define CALL(W) \
-        FN(tangent_panel)(W, L, LP, M + at, MT + at, A + k - LP, y + k + at, A + k + at, du + back, y + back - LP + at, \
-                          B + back - LP + at, du + back - LP + at)
+#define CALL(W) FN(tangent_panel)(W, L, LP, M, MT, k, back, at, a, y, u, r, scale, A, B, du)
         PANELS(LP, CALL)
 #undef CALL
     }
@@ -455,8 +499,7 @@ static void FN(tangent)(int64_t T, int L, int LP, const double *M, const double 
         STORE(A + k, centred);
         STORE(q + k, centred * LOAD(b + k) + LOAD(a + k) * LOAD(B + k));
     }
-    FN(add_outer)(T - 1, LP, A, u + LP, C);
-    FN(add_outer)(T - 1, LP, a, du + LP, C);
+    FN(product)(0, LP, T - 1, LP, 1, LP, A, u + LP, a, du + LP, C); /* sum of A u' + a du' over pairs of positions */
 }
 
 /* ln y for normal y > 0, to about 2 ulp: y = 2^k m, sqrt(1/2) <= m < sqrt(2), and with s = (m - 1) / (m + 1) the Taylor series
@@ -551,3 +594,4 @@ static const Simd FN(table) = {
 #undef GREATER
 #undef PICK
 #undef PANELS
+#undef AHEAD
