@@ -41,8 +41,14 @@ RIVALS = (
     Rival("sgd, averaged from pass 26", ("sgd", "--average", "--average-from", "26")),
     Rival("sgd, exponential 0.9", ("sgd", "--schedule", "exponential", "--alpha", "0.9")),
     Rival("AdaGrad", ("adagrad",), TENS),
+    Rival("SMD", ("smd",), TENS),
     Rival("Hybrid", ("hybrid",)),
     Rival("L-BFGS", ("lbfgs",)),
+    Rival("Newton-CG", ("newton-cg",)),
+    Rival("OEG", ("oeg",)),
+    Rival("OEG, score 10", ("oeg", "--initial-score", "10")),
+    Rival("OEG, not permuted", ("oeg", "--no-permute")),
+    Rival("SDCA", ("sdca",)),
     Rival("SAG-NUS*", ("sag",)),
 )
 
