@@ -19,9 +19,9 @@ def extension(path):
         name,
         sources,
         include_dirs=[numpy.get_include(), "crftrain"],
-        depends=["crftrain/_simd.h", "crftrain/_simd_body.h", "crftrain/_simd_rates.h", "crftrain/_simd_table.h"],
+        depends=[f"crftrain/_simd{part}.h" for part in ("", "_body", "_rates", "_table", "_adagrad")],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
-        extra_compile_args=[] if os.name == "nt" else ["-O3"],
+        extra_compile_args=[] if os.name == "nt" else ["-O3", "-fno-math-errno"],
     )
 
 

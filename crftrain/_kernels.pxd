@@ -54,6 +54,8 @@ cdef extern from "_simd.h":
         void adapt(int64_t size, double kappa, double m, double n, const double* start, const double* middle, const double* w,
                    double* rate) noexcept nogil
         int64_t look_up(int64_t n, double c, const Table* f, double* g) noexcept nogil
+        void adagrad_sleep(int64_t n, int64_t m, double eta, double delta, double l2, double l1, double* w, const double* s) noexcept nogil
+        void adagrad_step(int64_t n, double eta, double delta, double l2, double l1, double* w, double* s, const double* g) noexcept nogil
 
     const Simd* crftrain_simd(const char* wish)
 

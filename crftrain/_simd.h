@@ -106,6 +106,13 @@ typedef struct {
     /* g = c f(g) by linear interpolation over n doubles, n a multiple of 8, up to a number beyond 1 or a little less far.
      * Returns how many are done. */
     int64_t (*look_up)(int64_t n, double c, const Table *f, double *g);
+
+    /* AdaGrad over n doubles, s the root of the sum of squares of a weight's gradients, S the soft threshold, alpha = eta / (delta + s):
+     * m steps without a gradient, w <- S(w, alpha l1) / (1 + alpha l2) */
+    void (*adagrad_sleep)(int64_t n, int64_t m, double eta, double delta, double l2, double l1, double *w, const double *s);
+
+    /* and one with, s <- |(s, g)|, w <- S(w - alpha g, alpha l1) / (1 + alpha l2) */
+    void (*adagrad_step)(int64_t n, double eta, double delta, double l2, double l1, double *w, double *s, const double *g);
 } Simd;
 
 /* base, v3 (AVX2 and FMA) or v4 (AVX-512); "" picks the best one. NULL where the CPU lacks what was wished for. */

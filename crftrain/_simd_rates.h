@@ -1,14 +1,15 @@
 /* The loops of _simd.h for weights with a rate for each; part of _simd_body.h. */
 
-/* n numbers from p on, which are fewer than a vector holds */
+/* n numbers from p on, which are fewer than a vector holds; a loop over the whole vector becomes one masked instruction */
 INLINE V FN(load_few)(int64_t n, const double *p) {
-    V x = SPREAD(0.0);
-    for (int64_t i = 0; i < n; i++) x[i] = p[i];
+    V x;
+    for (int64_t i = 0; i < VW; i++) x[i] = i < n ? p[i] : 0.0;
     return x;
 }
 
 INLINE void FN(store_few)(int64_t n, V x, double *p) {
-    for (int64_t i = 0; i < n; i++) p[i] = x[i];
+    for (int64_t i = 0; i < VW; i++)
+        if (i < n) p[i] = x[i];
 }
 
 /* exp(-x) for x >= 0: up to 0.001 four terms of the series are exact, beyond 700 it counts as 700 */

@@ -13,7 +13,8 @@ from crftrain import _kernels, optimizers
 WISHES = ["base", "v3", ""]
 WAYS = {"scaled": 0.5, "logarithms": 300.0}  # weights of that size take the kernels that way
 LABELS = [*range(1, 20), 23, 24, 25, 31, 32, 33, 40, 47, 48, 49, 65, 100]
-PER_SEQUENCE = {"sag": {"l2": 0.1}, "sgd-l1": {"l1": 0.01}}  # and their penalties: what only touches the blocks of one sequence
+# what only touches the blocks of one sequence, and their penalties
+PER_SEQUENCE = {"sag": {"l2": 0.1}, "sgd-l1": {"l1": 0.01}, "adagrad": {"l2": 0.1, "l1": 0.01}}
 
 
 def everything():
