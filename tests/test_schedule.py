@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crftrain.errors import TrainingError
-from crftrain.optimizers._schedule import ALPHA, ETA, FIRST, FORMULAS, PASSES, Schedule, calibrate, grid, schedule_option
+from crftrain.optimizers._schedule import ALPHA, ENDLESS, ETA, FIRST, FORMULAS, PASSES, Schedule, calibrate, grid, schedule_option
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -80,11 +80,18 @@ def test_the_minimum_is_between_the_neighbours_of_the_best_trial():
         assert all(values[nearest] <= values[eta] for eta in (nearest / 2, 2 * nearest))
 
 
-@pytest.mark.parametrize("name", [name for name in FORMULAS if name != "pegasos"])
+@pytest.mark.parametrize("name", sorted(ENDLESS))
+def test_a_trial_is_the_beginning_of_the_training(name):
+    schedule = Schedule(name, decay=0.7)
+    np.testing.assert_allclose(schedule.trial_rates(0.5, 90, 400), schedule.rates(0.5, 0, 90, 400), rtol=1e-12)
+    assert schedule.trial_passes(90, 400) == 90 / 400
+
+
+@pytest.mark.parametrize("name", sorted(FORMULAS.keys() - ENDLESS))
 def test_a_trial_is_a_picture_of_the_whole_training(name):
     """As many rates as asked for, from the first to what the last pass would have come to."""
     schedule = Schedule(name, decay=0.7)
-    np.testing.assert_allclose(schedule.trial_rates(0.5, 90), schedule.rates(0.5, 0, PASSES * 90, 90)[::PASSES], rtol=1e-12)
+    np.testing.assert_allclose(schedule.trial_rates(0.5, 90, 400), schedule.rates(0.5, 0, PASSES * 90, 90)[::PASSES], rtol=1e-12)
 
 
 @pytest.mark.parametrize("best, found", [(1e-4, 1e-4), (0.02, 0.01), (0.05, 0.1), (4.0, 10.0), (90.0, 100.0)])

@@ -5,6 +5,7 @@ methods that have one are those of the best of several first step sizes, as in t
 """
 
 import math
+import statistics
 import tempfile
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from ..tasks import Setting
 TITLE = "Rivals of the stochastic average gradient"
 STATED_FOR = "conll2000"
 PASSES = 50
+SEEDS = (1, 2, 3)
 MARKS = (1e-1, 1e-2, 1e-3)
 TENS = ("0.01", "0.1", "1")
 
@@ -72,9 +74,11 @@ def costs(bench, setting, folder):
 def l2sgd(bench, setting, folder):
     """CRFsuite's, as many epochs on the same features."""
     found = optimum(setting, say=bench.say)
-    log, _ = learn(setting, folder, "-a", "sgd", "--schedule", "bottou", "--passes", PASSES, "--tol", 0)
+    flags = ("-a", "sgd", "--schedule", "bottou", "--passes", PASSES, "--tol", 0)
+    others = [learn(setting, folder, *flags, "--seed", seed)[0].end["objective"] for seed in SEEDS[1:]]
+    log, _ = learn(setting, folder, *flags, "--seed", SEEDS[0])
     score = tag_and_score(f"{folder}/model.bin", setting.task, folder)[1]
-    ours = log.end["objective"]
+    ours = statistics.median([log.end["objective"], *others])
     yield Row(f"score after {PASSES} passes of sgd", score, bar=near(93.7, 0.15), note=f"(f - f*)/f* = {ours / found.f - 1:.1e}")
     if not peers.installed("pycrfsuite"):
         return
@@ -97,7 +101,7 @@ def l2sgd(bench, setting, folder):
     numbers = {"l2": setting.times_n("l2", found.n) / found.n, "l1": 0.0}
     how = {**setting.task.how, "features": setting.features, "transitions": setting.transitions}
     theirs = work("objective_crfsuite", folder, train=setting.task.train, model=f"{folder}/crfsuite", **how, **numbers)[1]["objective"]
-    note = f"exact; CRFsuite: (f - f*)/f* = {theirs / found.f - 1:.1e}, {facts['n_features']:,} features"
+    note = f"exact, the median of {len(SEEDS)} seeds; CRFsuite: (f - f*)/f* = {theirs / found.f - 1:.1e}, {facts['n_features']:,} features"
     yield Row(f"objective after {PASSES} passes, against l2sgd", ours, theirs, ours / theirs, at_most(1), note=note)
     log, _ = learn(setting, folder, "-a", "sgd", "--average", "--average-from", PASSES // 2 + 1, "--passes", PASSES, "--tol", 0)
     ours = log.end["objective"]

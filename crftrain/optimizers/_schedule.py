@@ -10,9 +10,12 @@ k counts steps, one for each unit (a sequence, or a batch of them), n are the un
 
 `auto` looks at a sample of the data, as Bottou's sgd and CRFsuite do: trials from the same weights, doubling eta while that
 leaves a lower objective, or halving it if the first doubling did not; then the minimum of the parabola over log eta through
-the best trial and its neighbours. A trial here is the whole training in small: one pass over the sample, along which the rate
-falls as it will in PASSES passes. (At a constant rate the noise decides, and what wins is two to four times too small for a
-rate that falls.) `grid` does the same with powers of ten, and GRID_PASSES passes over all the data for each of them.
+the best trial and its neighbours. `grid` does the same with powers of ten, and GRID_PASSES passes over all the data for each.
+
+Where the rate goes by steps alone a trial is the beginning of the training. (For bottou, whose later rates hardly depend on
+eta, what is best then is best or nearly so after 10 and after 50 passes, too.) Where it falls with the passes the trial is
+the whole training in small: the rate falls along it as it will in PASSES passes, since what wins at the rate of the beginning
+is two to four times too small for one that falls to nothing.
 """
 
 import math
@@ -74,9 +77,20 @@ class Schedule:
         with np.errstate(over="ignore"):
             return FORMULAS[self.name](np.arange(first, first + count, dtype=float), n, eta, self)
 
-    def trial_rates(self, eta, count):
-        """The step sizes of a trial with so many steps."""
-        return self.rates(eta, 0, count, count / PASSES)
+    def trial_passes(self, count, n):
+        """How many passes over n units a trial with so many steps stands for."""
+        return count / n if self.endless else PASSES
+
+    def trial_rates(self, eta, count, n):
+        """Its step sizes."""
+        return self.rates(eta, 0, count, count / self.trial_passes(count, n))
+
+
+class Pictured(Schedule):
+    """One whose trials are always the whole training in small, for a method that does better with longer steps."""
+
+    def trial_passes(self, count, n):
+        return PASSES
 
 
 def calibrate(trial):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import TrainingError
 from ._ordered import OrderedSteps
-from ._schedule import GRID_PASSES, PASSES, SAMPLE, calibrate, grid
+from ._schedule import GRID_PASSES, SAMPLE, calibrate, grid
 from .base import Step
 
 
@@ -58,7 +58,8 @@ class Stochastic:
         def trial(eta):
             self.eta = eta
             self.weights.start(begin)
-            self._descend(order, self.schedule.trial_rates(eta, len(order)), 0, PASSES)
+            passes = self.schedule.trial_passes(len(order), n)
+            self._descend(order, self.schedule.trial_rates(eta, len(order), n), 0, passes)
             self._write()
             reached = self.solution()
             self.weights.start(reached)

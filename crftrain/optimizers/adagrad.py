@@ -38,7 +38,7 @@ ALGORITHM = Algorithm(
     passes=50,
     details=(
         "Fast at first and slow later, since step sizes only fall: on CoNLL-2000 (observed features, lambda 1/n) it is 63 % above the\n"
-        "optimum after one pass, where sgd is 275 % above, 8 % after 10 and 3 % after 50. A pass takes 3.5 times as long as one of\n"
+        "optimum after one pass, where sgd is 130 % above, 8 % after 10 and 3 % after 50. A pass takes 3.5 times as long as one of\n"
         "sgd, on OCR twice: each weight it touches costs a root and divisions."
     ),
 )

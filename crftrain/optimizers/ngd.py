@@ -22,7 +22,7 @@ from .._descent import DescentWeights
 from ..errors import TrainingError
 from ._average import vectors
 from ._ngd import NgdSteps
-from ._schedule import ETA, Schedule
+from ._schedule import ETA, Pictured
 from ._stochastic import Stochastic
 from ._transform import Arctan, Erf, Gudermann, Reciprocal
 from .base import Algorithm, Option
@@ -43,7 +43,7 @@ def natural(problem, w, rng, function, *, eta):
     def steps(problem, w, **options):
         return NgdSteps(problem, w, transform=function, **options)
 
-    schedule = Schedule("bottou", decay=problem.l2 * problem.n_sequences)
+    schedule = Pictured("bottou", decay=problem.l2 * problem.n_sequences)
     return Stochastic(problem, w, rng, weights=DescentWeights(problem.layout, w), schedule=schedule, eta=eta, steps=steps)
 
 
