@@ -87,10 +87,10 @@ cdef class RatedWeights(LazyWeights):
         cdef int64_t k, a, j, end = s.nodes.ptr[first + T], LP = self.W.LP
         cdef const int32_t* attr = s.nodes.attr
         for k in range(s.nodes.ptr[first], end):
-            if k + 24 < end:
-                __builtin_prefetch(&self.visits[attr[k + 24]])
-            if k + 12 < end:    # taken for a whole row; if it is not, what is fetched does no harm
-                a = attr[k + 12]
+            if k + 36 < end:
+                __builtin_prefetch(&self.visits[attr[k + 36]])
+            if k + 20 < end:    # taken for a whole row; if it is not, what is fetched does no harm
+                a = attr[k + 20]
                 for j in range(a * LP, a * LP + LP, 8):
                     __builtin_prefetch(self.v.nodes.rows + j)
                     __builtin_prefetch(self.d.nodes.rows + j)
