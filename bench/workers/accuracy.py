@@ -1,6 +1,7 @@
-"""Percent of the test file's labels that trainings get right, all of them on a corpus that is read once; lambda is 1/n where there is one.
+"""Percent of the test file's labels that trainings get right, all of them on a corpus that is read once.
 
-Orders: train, test, format, template, features, transitions, passes, runs: [[entrant as `compare` takes it, seed], ...], report.
+Orders: train, test, format, template, features, transitions, passes, runs: [[entrant as `compare` takes it, seed], ...], report, and
+strength, n lambda, for algorithms that have one.
 """
 
 import numpy as np
@@ -12,13 +13,13 @@ from crftrain.compare import Entrant
 from crftrain.tag import HeldOutData
 
 
-def main(train, test, passes, runs, **how):
+def main(train, test, passes, runs, strength, **how):
     corpus, vocabulary, layout = encode(train, **how)
     score = HeldOutData(test, vocabulary).scorer(layout)
     percent = []
     for text, seed in runs:
         entrant = Entrant.parse(text)
-        l2 = 1 / corpus.n_sequences if "l2" in entrant.algorithm.solves else 0.0
+        l2 = strength / corpus.n_sequences if "l2" in entrant.algorithm.solves else 0.0
         problem, w = Problem(corpus, layout, l2=l2), np.zeros(layout.n_features)
         optimiser = entrant.algorithm.make(problem, w, np.random.default_rng(seed), **entrant.options)
         for _ in range(passes):
