@@ -148,10 +148,12 @@ cdef class LazyWeights:
     cdef double settle_block(self, int64_t first, int64_t end, double last, double scale, double l2) noexcept nogil:
         """The same for w[first:end], which is where sparse blocks live."""
         cdef int64_t p
-        cdef double top = 0
+        cdef double top = 0, beta = self.beta, owed = self.S - last
+        cdef double* w = self.v.pairs.w
+        cdef const double* d = self.d.pairs.w
         for p in range(first, end):
-            self.w[p] = self.paid(self.w[p], self.d.vector[p], last)
-            top = larger(top, scale * self.d.vector[p] + l2 * self.w[p])
+            w[p] = beta * (w[p] - owed * d[p])
+            top = larger(top, scale * d[p] + l2 * w[p])
         return top
 
     def d_in_vector(self):

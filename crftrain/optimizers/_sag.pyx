@@ -131,7 +131,9 @@ cdef class SagSteps(TableSteps):
     cdef int64_t visit_next(self) noexcept nogil:
         cdef int64_t u = self.next_unit()
         cdef bint first = self.sampler.visit(u)
-        cdef double f = self.evaluate(u)
+        cdef double f
+        self.table.fetch(self, u)
+        f = self.evaluate(u)
         if isnan(f):
             return -1
         self.losses[u] = f

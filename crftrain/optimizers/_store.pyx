@@ -4,13 +4,19 @@ import numpy as np
 
 from .._kernels cimport simd
 
+cdef extern from *:
+    void __builtin_prefetch(const void*) noexcept nogil
+
 
 cdef class Store:
-    cdef void swap(self, int64_t at, double* x, int64_t n) noexcept nogil:
+    cdef void swap(self, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
         """Store x; x becomes the change."""
 
-    cdef void minus(self, int64_t at, double* x, int64_t n) noexcept nogil:
+    cdef void minus(self, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
         """x becomes the change that storing it would make."""
+
+    cdef void fetch(self, int64_t at, int64_t n) noexcept nogil:
+        """So many numbers will be wanted soon."""
 
 
 cdef class Doubles(Store):
@@ -20,18 +26,21 @@ cdef class Doubles(Store):
         self.memory = np.zeros(n)
         self.numbers = self.memory
 
-    cdef void swap(self, int64_t at, double* x, int64_t n) noexcept nogil:
-        cdef int64_t k
+    cdef void swap(self, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
+        cdef int64_t r, k
         cdef double new
-        for k in range(n):
-            new = x[k]
-            x[k] = new - self.numbers[at + k]
-            self.numbers[at + k] = new
+        for r in range(rows):
+            for k in range(n):
+                new = x[r * stride + k]
+                x[r * stride + k] = new - self.numbers[at]
+                self.numbers[at] = new
+                at += 1
 
-    cdef void minus(self, int64_t at, double* x, int64_t n) noexcept nogil:
-        cdef int64_t k
-        for k in range(n):
-            x[k] -= self.numbers[at + k]
+    cdef void minus(self, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
+        cdef int64_t r, k
+        for r in range(rows):
+            for k in range(n):
+                x[r * stride + k] -= self.numbers[at + r * n + k]
 
 
 cdef class Singles(Store):
@@ -41,19 +50,30 @@ cdef class Singles(Store):
         self.memory = np.zeros(n, np.float32)
         self.numbers = self.memory
 
-    cdef void swap(self, int64_t at, double* x, int64_t n) noexcept nogil:
-        if n:
-            simd.exchange(n, x, &self.numbers[at])
+    cdef void swap(self, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
+        cdef int64_t r
+        for r in range(rows if n else 0):
+            simd.exchange(n, x + r * stride, &self.numbers[at + r * n])
 
-    cdef void minus(self, int64_t at, double* x, int64_t n) noexcept nogil:
+    cdef void minus(self, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
+        cdef int64_t r, k
+        for r in range(rows):
+            for k in range(n):
+                x[r * stride + k] = <double> <float> x[r * stride + k] - <double> self.numbers[at + r * n + k]
+
+    cdef void fetch(self, int64_t at, int64_t n) noexcept nogil:
         cdef int64_t k
-        for k in range(n):
-            x[k] = <double> <float> x[k] - <double> self.numbers[at + k]
+        for k in range(at, at + n, 16):     # a cache line has 16
+            __builtin_prefetch(&self.numbers[k])
 
 
-cdef void swap(Store store, int64_t at, double* x, int64_t n) noexcept nogil:
-    store.swap(at, x, n)
+cdef void swap(Store store, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
+    store.swap(at, x, rows, n, stride)
 
 
-cdef void minus(Store store, int64_t at, double* x, int64_t n) noexcept nogil:
-    store.minus(at, x, n)
+cdef void minus(Store store, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
+    store.minus(at, x, rows, n, stride)
+
+
+cdef void fetch(Store store, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
+    store.fetch(at, rows * n)

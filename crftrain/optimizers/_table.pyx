@@ -20,7 +20,7 @@ import numpy as np
 from .._kernels cimport Blocks, BlockView, Lattice, Tokens, scatter_pairs, simd
 from .._problem cimport Problem
 from ._sequential cimport Sequential
-from ._store cimport Change, Store, minus, swap
+from ._store cimport Change, Store, minus, swap, fetch as bring
 
 from ._store import Doubles, Singles
 
@@ -42,22 +42,24 @@ cdef class Table:
     cdef int exchange(self, Sequential at, int64_t u) noexcept nogil:
         """Store what the lattice holds, and add the change to d."""
         self.change(at, u, swap)
+        self.changed(at, u)
         at.lazy.add_to_d(at.s, at.first(u), at.length(u), at.X)
         return 0
+
+    cdef void fetch(self, Sequential at, int64_t u) noexcept nogil:
+        """What is remembered of u will be wanted soon: memory can answer while u is evaluated."""
+        self.change(at, u, bring)
 
     cdef void difference(self, Sequential at, int64_t u) noexcept nogil:
         """The lattice's marginals become their change since the last exchange of u; nothing is stored."""
         self.change(at, u, minus)
+        self.changed(at, u)
 
     cdef void change(self, Sequential at, int64_t u, Change how) noexcept nogil:
         """Treat so what the lattice holds of u."""
 
-
-cdef void change_rows(Store store, Change how, int64_t at, double* x, int64_t rows, const Lattice* X) noexcept nogil:
-    """Rows of LP in the lattice, of L in the store."""
-    cdef int64_t r
-    for r in range(rows):
-        how(store, at + r * X.L, x + r * X.LP, X.L)
+    cdef void changed(self, Sequential at, int64_t u) noexcept nogil:
+        """What else in the lattice follows from it."""
 
 
 cdef class Mixed(Table):
@@ -75,8 +77,8 @@ cdef class Mixed(Table):
 
     cdef void change(self, Sequential at, int64_t u, Change how) noexcept nogil:
         cdef Lattice* X = at.X
-        change_rows(self.nodes, how, at.first(u) * X.L, X.q, at.length(u), X)
-        change_rows(self.edges, how, u * X.L * X.L, X.edge, X.L, X)
+        how(self.nodes, at.first(u) * X.L, X.q, at.length(u), X.L, X.LP)
+        how(self.edges, u * X.L * X.L, X.edge, X.L, X.L, X.LP)
 
 
 cdef class Marginals(Table):
@@ -95,9 +97,11 @@ cdef class Marginals(Table):
     cdef void change(self, Sequential at, int64_t u, Change how) noexcept nogil:
         cdef Lattice* X = at.X
         cdef int64_t first = at.first(u), T = at.length(u)
-        change_rows(self.nodes, how, first * X.L, X.q, T, X)
-        change_rows(self.pairs_store, how, first * X.L * X.L, X.P, T * X.L, X)
-        sum_edges(at, T)
+        how(self.nodes, first * X.L, X.q, T, X.L, X.LP)
+        how(self.pairs_store, first * X.L * X.L, X.P, T * X.L, X.L, X.LP)
+
+    cdef void changed(self, Sequential at, int64_t u) noexcept nogil:
+        sum_edges(at, at.length(u))
 
 
 cdef void sum_edges(Sequential at, int64_t T) noexcept nogil:
@@ -145,19 +149,18 @@ cdef class Sparse(Table):
             n, out = ptr[a + 1] - ptr[a], &at.lazy.d.rows[a * X.LP]
             for p in range(n):
                 block[p] = row[label_of(at.lazy.v, ptr[a], p)]
-            self.values.swap(at_value, block, n)
+            self.values.swap(at_value, block, 1, n, n)
             for p in range(n):
                 out[label_of(at.lazy.v, ptr[a], p)] += block[p]
             at_value += n
         for k in range(at.local.n_sparse):
             a, n = at.local.sparse[k], at.local.ptr[k + 1] - at.local.ptr[k]
-            self.values.swap(at_value, at.local.w + at.local.ptr[k], n)
+            self.values.swap(at_value, at.local.w + at.local.ptr[k], 1, n, n)
             for p in range(n):
                 at.lazy.d.vector[ptr[a] + p] += at.local.w[at.local.ptr[k] + p]
             at_value += n
-        for k in range(X.L):
-            self.values.swap(at_value, X.edge + k * X.LP, X.L)
-            at_value += X.L
+        self.values.swap(at_value, X.edge, X.L, X.L, X.LP)
+        at_value += X.L * X.L
         simd.axpy(size, 1.0, X.edge, &at.lazy.d_edge[0])
         if at.s.pairs.ptr != NULL:
             self.exchange_pairs(at, first, T, at_value)
@@ -175,7 +178,7 @@ cdef class Sparse(Table):
         for k in range(at.s.pairs.ptr[first], at.s.pairs.ptr[first + T]):
             b = at.s.pairs.attr[k]
             n, values = blocks.ptr[b + 1] - blocks.ptr[b], blocks.w + blocks.ptr[b]
-            self.values.swap(at_value, values, n)
+            self.values.swap(at_value, values, 1, n, n)
             for p in range(n):
                 d[blocks.ptr[b] + p] += values[p]
                 values[p] = 0
