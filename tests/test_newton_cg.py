@@ -9,6 +9,7 @@ from problems import KINDS, kind, larger
 from crftrain import memory, optimizers
 from crftrain._tangent import kept_bytes
 from crftrain.optimizers import newton_cg
+from crftrain.optimizers._pairs import Preconditioned, Spread
 from crftrain.optimizers._sample import draw
 from crftrain.optimizers._trust import COLUMNS, Steihaug, TrustRegion
 from crftrain.train import Limits, fit
@@ -117,6 +118,38 @@ def test_preconditioned_steps_are_those_of_the_scaled_problem(radius):
         np.testing.assert_allclose(inner.s * root, scaled.s, rtol=1e-8, atol=1e-10)
 
 
+def test_pairs_of_one_run_shorten_the_next():
+    hessian, g = quadratic(size=20)
+    inner = Preconditioned(20, lambda v, out: np.matmul(hessian, v, out=out), 40, 1)
+    first = inner.solve(g, math.inf, until(1e-8))
+    again = inner.solve(g[::-1].copy(), math.inf, until(1e-8))
+    assert again.products < 0.6 * first.products
+    np.testing.assert_allclose(inner.s, np.linalg.solve(hessian, -g[::-1]), rtol=1e-5)
+
+
+@pytest.mark.parametrize("radius", [0.1, 10.0])
+def test_with_pairs_the_radius_is_still_that_of_the_step(radius):
+    hessian, g = quadratic()
+    inner = Preconditioned(len(g), lambda v, out: np.matmul(hessian, v, out=out), 8, 1)
+    for right in (g, -2 * g[::-1]):
+        promise = inner.solve(right, radius, never)
+        s = inner.s
+        assert promise.bound
+        assert np.linalg.norm(s) == pytest.approx(radius, rel=1e-6)
+        assert promise.decrease == pytest.approx(-(right @ s + s @ hessian @ s / 2), rel=1e-6)
+
+
+@pytest.mark.parametrize("offered", [1, 4, 5, 37, 1000])
+def test_what_is_kept_is_evenly_spread(offered):
+    spread = Spread(4)
+    for number in range(1, offered + 1):
+        spread.offer(np.array([number]))
+    numbers = [int(kept[0][0]) for kept in spread.kept]
+    assert numbers == [spread.period * (k + 1) for k in range(len(numbers))]
+    assert min(offered, 4) // 2 <= len(numbers) <= 4
+    assert offered < 2 * spread.period * (len(numbers) + 1)
+
+
 def test_long_vectors_are_updated_piece_by_piece():
     size = 2 * COLUMNS + 123
     diagonal, g = np.linspace(1, 3, size), np.random.default_rng(0).normal(size=size)
@@ -197,7 +230,9 @@ def test_it_meets_lbfgs(name):
     np.testing.assert_allclose(w, v, atol=1e-6)
 
 
-@pytest.mark.parametrize("options", [{}, {"hvp": "ad"}, {"hessian_share": 1.0}, {"hessian_share": 0.3}, {"precondition": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"hvp": "ad"}, {"hessian_share": 1.0}, {"hessian_share": 0.3}, {"precondition": True}, {"pairs": 3.0}]
+)
 @pytest.mark.parametrize("l2", [100.0, 1.0, 0.01])
 def test_any_option_meets_lbfgs_on_a_larger_problem(options, l2):
     gap = 1e-9 if options.get("hessian_share", 1) == 1 else 1e-6

@@ -22,7 +22,9 @@ WAYS = {
     "--hvp ad": ("newton-cg", "--hvp", "ad"),
     "--hessian-share 1": ("newton-cg", "--hessian-share", 1),
     "--precondition": ("newton-cg", "--precondition"),
+    "--pairs 0": ("newton-cg", "--pairs", 0),
 }
+POLISHED = {"conll2000": "observed", "ocr": "full", "data": "observed"}
 MARKS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6)
 MOST = 3e9  # bytes of pairs that L-BFGS may keep
 
@@ -72,11 +74,11 @@ def race(runs):
     size = 16 * runs.found.n_features
     entrants = {name: flags for name, flags in (NEWTON | LBFGS).items() if name in NEWTON or flags[-1] * size <= MOST}
     observed = runs.setting.features == "observed"
-    logs = {name: runs.learn(*flags, score=observed) for name, flags in entrants.items()}
+    logs = {name: runs.learn(*flags, score=observed and runs.setting.task.name in POLISHED) for name, flags in entrants.items()}
     ways = WAYS if stated and observed else {}
     others = {name: runs.learn(*flags) for name, flags in ways.items()}
     show(runs, logs | others)
-    if observed:
+    if observed and runs.setting.task.name in POLISHED:
         figure(runs, logs)
     ours, other = (runs.seconds(logs[name], 1e-6) for name in ("newton-cg", "lbfgs, memory 10"))
     bar = None if observed else at_most(1.3)
@@ -98,7 +100,7 @@ def apart(runs, log, others):
         return next((step["seconds"] for step in log.steps if step["gap"] <= 1e-6), math.nan)
 
     yield runs.row("newton-cg: seconds to gap 1e-6, --cache 0 / all", to_gap(log), to_gap(others["--cache 0"]), at_least(1.25))
-    for name, bar in (("--hvp ad", at_least(2)), ("--hessian-share 1", None), ("--precondition", None)):
+    for name, bar in (("--hvp ad", at_least(2)), ("--hessian-share 1", None), ("--precondition", None), ("--pairs 0", None)):
         yield runs.row(f"newton-cg: seconds to 1e-6, {name} / default", runs.seconds(log, 1e-6), runs.seconds(others[name], 1e-6), bar)
 
 
@@ -154,7 +156,7 @@ def run(bench):
         for setting in settings(bench):
             runs = Runs(bench, setting, folder)
             print(f"{setting.task.name}, {runs.found.n_features:,} features ({setting.features})\n")
-            parts = [products(runs), race(runs)] + ([polish(runs)] if setting.features == "observed" or setting.task.name == "ocr" else [])
+            parts = [products(runs), race(runs)] + [polish(runs)] * (POLISHED.get(setting.task.name) == setting.features)
             rows = [row for part in parts for row in _caught(part)]
             print(bars_table(rows) + "\n")
             yield from (Row(**{**vars(row), "task": setting.task.name}) for row in rows)

@@ -50,6 +50,13 @@ class History:
         self.count, self.next = min(self.count + 1, self.m), (self.next + 1) % self.m
         return True
 
+    def state(self):
+        return {"pairs": self.rows, "products": self.gram, "place": np.array([self.count, self.next])}
+
+    def restore(self, state):
+        self.rows[:], self.gram[:] = state["pairs"], state["products"]
+        self.count, self.next = map(int, state["place"])
+
     def meet(self, g):
         """Learn the products with a g that no pair came with."""
         if self.count:

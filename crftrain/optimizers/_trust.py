@@ -54,9 +54,11 @@ class Steihaug:
         s[:] = 0
         np.negative(g, out=r)
         d[:] = 0
+        self._meet()
         self._turn(0.0)
-        rz = dd = float(r @ d)
-        sd = ss = decrease = 0.0
+        rz = float(r @ d)
+        sd, dd = self._along(0.0, 0.0, rz, 0.0)
+        ss = decrease = 0.0
         k = 0
         while rz > 0:
             self.product(d, self.Hd)
@@ -76,8 +78,22 @@ class Steihaug:
                 return Promise(decrease, math.sqrt(ss), bound, k)
             b = rz / before
             self._turn(b)
-            sd, dd = b * (sd + a * dd), rz + b * b * dd
+            sd, dd = self._along(b, sd + a * dd, rz, dd)
         return Promise(decrease, math.sqrt(ss), False, k)
+
+    def state(self):
+        """What one solution leaves to the next."""
+        return {}
+
+    def restore(self, state):
+        pass
+
+    def _meet(self):
+        """r is a new one."""
+
+    def _along(self, b, sd, rz, dd):
+        """s'd and d'd of the next direction, from those of the last: r is conjugate to s."""
+        return b * sd, rz + b * b * dd
 
     def _advance(self, a):
         """s += a d, r -= a Hd; |r|^2 and r'z."""
