@@ -123,9 +123,7 @@ ALGORITHM = Algorithm(
     reference="Tsuboi, Unno, Kashima, Okazaki, Fast Newton-CG method for batch learning of conditional random fields, AAAI 2011",
     solves=frozenset({"l2", "no-l2"}),
     options=(
-        Option(
-            "cache", "auto", "sequences whose vectors are kept; auto: what half of the free memory holds", words=("auto", "all"), minimum=0
-        ),
+        Option("cache", "auto", "sequences whose vectors stay; auto: what fits half the free memory", words=("auto", "all"), minimum=0),
         Option("hvp", "dp", "products by dynamic programming or by differentiating the recursions, anew each time", choices=("dp", "ad")),
         Option(
             "hessian_share",
