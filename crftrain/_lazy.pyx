@@ -83,10 +83,11 @@ cdef class LazyWeights:
 
     cdef void scores(self, const Tokens* s, int64_t first, int64_t T, double* psi, double* e) noexcept nogil:
         """psi (and e) of T settled tokens under w, and W's transitions; e is for tokens of one sequence."""
-        cdef int64_t k
+        cdef int64_t k, t
         cdef int L = self.W.L, LP = self.W.LP
         cdef double beta = self.beta
-        simd.gather(&s.nodes, &self.v.nodes, first, T, L, LP, psi)
+        for t in range(T):      # one by one: settle has brought the blocks near, none need be fetched ahead
+            simd.gather(&s.nodes, &self.v.nodes, first + t, 1, L, LP, psi + t * LP)
         if s.pairs.ptr != NULL:
             for k in range(L * LP):
                 self.trans[k] = self.v_edge[k]
@@ -196,7 +197,9 @@ cdef class LazyWeights:
 
     cdef void add_to_d(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil:
         """d += F' (q, edge, P) of T tokens."""
-        simd.scatter(&s.nodes, &self.d.nodes, first, T, X.L, X.LP, X.q)
+        cdef int64_t t
+        for t in range(T):
+            simd.scatter(&s.nodes, &self.d.nodes, first + t, 1, X.L, X.LP, X.q + t * X.LP)
         simd.axpy(X.L * X.LP, 1.0, X.edge, &self.d_edge[0])
         if s.pairs.ptr != NULL:
             scatter_pairs(s, &self.d.pairs, first, T, X)

@@ -116,7 +116,8 @@ cdef class LocalGradient:
         cdef const uint64_t* present = self.lazy.v.nodes.present
         if not self.number(s, first, T):
             return NAN
-        simd.scatter(&self.occurrences, &self.blocks, first, T, self.L, self.LP, X.q)
+        for k in range(T):      # one by one: all is near, nothing need be fetched ahead
+            simd.scatter(&self.occurrences, &self.blocks, first + k, 1, self.L, self.LP, X.q + k * self.LP)
         if self.n_dense and not whole and present != NULL:
             square = simd.keep_present(self.n_dense, self.LP, self.dense, present, self.rows)
         elif self.n_dense:
@@ -145,7 +146,9 @@ cdef class LocalGradient:
 
     cdef void scores(self, int64_t first, int64_t T, double* psi) noexcept nogil:
         """psi(g) of the same tokens."""
-        simd.gather(&self.occurrences, &self.blocks, first, T, self.L, self.LP, psi)
+        cdef int64_t t
+        for t in range(T):
+            simd.gather(&self.occurrences, &self.blocks, first + t, 1, self.L, self.LP, psi + t * self.LP)
 
     cdef double pairs(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X, double* e) noexcept nogil:
         """For pair attributes: e(g), transitions included, and the square of their own part's norm.
