@@ -11,6 +11,8 @@ import numpy as np
 
 from .errors import CrftrainError
 
+FORMAT = 2  # one more whenever an algorithm keeps its state in another way
+
 
 class Checkpoint:
     """A monitor that writes the state every so many steps, and once more when training is about to be interrupted."""
@@ -39,7 +41,7 @@ class Checkpoint:
         scratch = f"{self.path}.{os.getpid()}.part"
         try:
             with open(scratch, "wb") as file:
-                np.savez(file, run=json.dumps(self.run, sort_keys=True), counters=json.dumps(counters), **arrays)
+                np.savez(file, run=json.dumps({**self.run, "format": FORMAT}, sort_keys=True), counters=json.dumps(counters), **arrays)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(scratch, self.path)
@@ -60,6 +62,8 @@ def load(path, run):
         raise CrftrainError(path, f"the checkpoint cannot be read: {error.strerror or error}") from None
     except Exception:  # whatever zip, numpy and JSON say of a file that is none of theirs
         raise CrftrainError(path, "not a checkpoint of crftrain, or damaged") from None
+    if (version := written.pop("format", 1)) != FORMAT:
+        raise CrftrainError(path, f"a checkpoint of format {version}", f"{FORMAT}, that of this version of crftrain")
     now = json.loads(json.dumps(run, sort_keys=True))
     for name in sorted({*written, *now}, key=lambda name: (name == "data", name)):  # a checksum says least
         if written.get(name) != now.get(name):

@@ -163,6 +163,19 @@ def test_the_limits_may_be_others(asked, tmp_path, before, after):
     assert outcome.reason == ("converged" if after else "limit of 40 passes")
 
 
+def test_a_checkpoint_of_another_format_is_refused(asked, tmp_path):
+    """Its arrays may have the same names and another meaning."""
+    state = tmp_path / "state.npz"
+    learn(asked("sag", passes=2, checkpoint=str(state)))
+    with np.load(state) as file:
+        arrays = dict(file)
+    run = json.loads(str(arrays["run"]))
+    arrays["run"] = json.dumps({**run, "format": run["format"] - 1})
+    np.savez(state, **arrays)
+    with pytest.raises(CrftrainError, match="a checkpoint of format 1, expected 2"):
+        learn(asked("sag", passes=3, resume=str(state)))
+
+
 @pytest.mark.parametrize("every", [1, 2, 3, 100])
 def test_a_checkpoint_is_written_every_so_many_steps(asked, tmp_path, every):
     state = tmp_path / "state.npz"
@@ -337,6 +350,7 @@ def test_a_damaged_checkpoint_is_refused(written, tmp_path):
     content, run = state.read_bytes(), None
     with np.load(state) as file:
         run = json.loads(str(file["run"]))
+    del run["format"]
     good, counters = checkpoint.load(str(state), run)
     broken, rng = tmp_path / "broken.npz", np.random.default_rng(0)
 
