@@ -27,7 +27,7 @@ class Trainer(pycrfsuite.Trainer):
         return float(re.findall(what + r": ([\d.]+)", self.log)[-1])
 
 
-def main(algorithm, params, train, test, model, predictions, seconds, iterations, seed, **paths):
+def main(algorithm, params, train, test, model, predictions, seconds, iterations, seed=None, **paths):
     trainer = Trainer(algorithm=algorithm, verbose=False)
     data = sequences(train)
     if seed is not None:
