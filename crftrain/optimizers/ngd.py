@@ -74,6 +74,6 @@ ALGORITHM = Algorithm(
         "CRFsuite's example and 50 passes, it gets as many labels right as sgd, or more, if lambda is twice as large: with observed\n"
         "features 95.94 to 95.95 % at lambda 1/n (five seeds; sgd 95.97), 96.00 to 96.03 % at 2/n (two or three seeds; sgd 95.96);\n"
         "with all of them 96.02 to 96.04 % at 1/n (sgd 96.03). Early on it can be behind, u1 most. With the chunk\n"
-        "template a pass takes 1.22 to 1.28 times as long as one of sgd with observed features, 1.20 to 1.23 times with all."
+        "template a pass takes 1.22 to 1.30 times as long as one of sgd with observed features, 1.15 to 1.23 times with all."
     ),
 )
