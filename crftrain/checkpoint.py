@@ -11,7 +11,7 @@ import numpy as np
 
 from .errors import CrftrainError
 
-FORMAT = 2  # one more whenever an algorithm keeps its state in another way
+FORMAT = 3  # one more whenever an algorithm keeps its state in another way
 
 
 class Checkpoint:

@@ -172,7 +172,7 @@ def test_a_checkpoint_of_another_format_is_refused(asked, tmp_path):
     run = json.loads(str(arrays["run"]))
     arrays["run"] = json.dumps({**run, "format": run["format"] - 1})
     np.savez(state, **arrays)
-    with pytest.raises(CrftrainError, match="a checkpoint of format 1, expected 2"):
+    with pytest.raises(CrftrainError, match=f"a checkpoint of format {checkpoint.FORMAT - 1}, expected {checkpoint.FORMAT}"):
         learn(asked("sag", passes=3, resume=str(state)))
 
 

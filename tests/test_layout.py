@@ -96,9 +96,7 @@ def test_no_pair_of_labels_crosses_the_end_of_a_sequence():
 
 def names_by_token(corpus, names):
     names = names.attributes.names()
-    return [
-        sorted(names[a] for a in corpus.nodes.attr[p:q]) for p, q in zip(corpus.nodes.ptr[:-1], corpus.nodes.ptr[1:], strict=True)
-    ]
+    return [sorted(names[a] for a in corpus.nodes.attr[p:q]) for p, q in zip(corpus.nodes.ptr[:-1], corpus.nodes.ptr[1:], strict=True)]
 
 
 @pytest.mark.parametrize("labels", [2, 9, 40])

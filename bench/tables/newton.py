@@ -21,7 +21,7 @@ WAYS = {
     "--cache 0": ("newton-cg", "--cache", 0),
     "--hvp ad": ("newton-cg", "--hvp", "ad"),
     "--hessian-share 1": ("newton-cg", "--hessian-share", 1),
-    "--precondition": ("newton-cg", "--precondition"),
+    "--no-precondition": ("newton-cg", "--no-precondition"),
     "--pairs 0": ("newton-cg", "--pairs", 0),
 }
 POLISHED = {"conll2000": "observed", "ocr": "full", "data": "observed"}
@@ -100,7 +100,7 @@ def apart(runs, log, others):
         return next((step["seconds"] for step in log.steps if step["gap"] <= 1e-6), math.nan)
 
     yield runs.row("newton-cg: seconds to gap 1e-6, --cache 0 / all", to_gap(log), to_gap(others["--cache 0"]), at_least(1.25))
-    for name, bar in (("--hvp ad", at_least(2)), ("--hessian-share 1", None), ("--precondition", None), ("--pairs 0", None)):
+    for name, bar in (("--hvp ad", at_least(2)), ("--hessian-share 1", None), ("--no-precondition", None), ("--pairs 0", None)):
         yield runs.row(f"newton-cg: seconds to 1e-6, {name} / default", runs.seconds(log, 1e-6), runs.seconds(others[name], 1e-6), bar)
 
 

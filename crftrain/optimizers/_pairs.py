@@ -1,10 +1,11 @@
-"""A preconditioner for conjugate gradients that are run again and again on matrices much alike: pairs (d, H d) of the runs before.
+"""A preconditioner for conjugate gradients that are run again and again on matrices much alike: the directions of one run, for the next.
 
-M is the inverse BFGS matrix of the last m pairs that were kept, as in L-BFGS, but their second halves are exact products
-(_history). A run keeps pairs evenly spread over its products: every p-th of them, and p doubles whenever m are kept. M stays as it
-is while a run lasts; then it takes in the run's pairs.
+    M = S B S,  S = D^(-1/2), or I without a diagonal D;  B: the BFGS matrix of the last m pairs (S^-1 d, S H d) of the run before
 
-Reference: Morales and Nocedal, "Automatic preconditioning by limited memory quasi-Newton updating", 2000.
+Directions of conjugate gradients are conjugate, so that B is the inverse of S H S on all of their space, exactly if H has not
+changed: what one run has solved the next has not to solve again. While a run lasts, M stays as it is.
+
+Reference: Morales and Nocedal, "Automatic preconditioning by limited memory quasi-Newton updating", 2000, who keep a few pairs.
 """
 
 import numpy as np
@@ -12,66 +13,63 @@ import numpy as np
 from ._history import History
 from ._trust import Steihaug
 
-LEAST, MOST = 3, 30
+LEAST, MOST = 10, 100
+FEW = 4  # a run that ends after fewer products leaves M as it is
 
 
 def kept_pairs(pairs, sizes):
     """How many for `--pairs`; auto: those that hold as many numbers as there are marginals, so that M costs a part of a product."""
-    most = min(MOST, sizes.n_tokens * sizes.n_labels // max(2 * sizes.n_features, 1))
+    most = min(MOST, sizes.n_tokens * sizes.n_labels // max(4 * sizes.n_features, 1))
     return int(pairs) if pairs != "auto" else most if most >= LEAST else 0
 
 
-class Spread:
-    """Up to m of the vectors that it is offered one after the other, evenly spread."""
-
-    def __init__(self, m):
-        self.m, self.kept, self.period, self.seen = m, [], 1, 0
-
-    def offer(self, *vectors):
-        self.seen += 1
-        if self.seen % self.period == 0 and len(self.kept) == self.m:
-            self.kept, self.period = self.kept[1::2], 2 * self.period
-        if self.seen % self.period == 0:
-            self.kept.append([vector.copy() for vector in vectors])
-
-
 class Preconditioned(Steihaug):
-    """The subproblem with M in place of a diagonal; |s| stays the Euclidean norm, since M changes from run to run."""
+    """The subproblem with M in place of 1 / D; |s| stays that of D, since M changes from run to run."""
 
     def __init__(self, size, product, m, threads):
         super().__init__(size, product)
-        self.history, self.z, self.spread = History(m, size, threads), np.empty(size), None
+        self.used, self.met = History(m, size, threads), History(m, size, threads)
+        self.z, self.root = np.empty(size), 1.0  # of 1 / D
 
-    def solve(self, g, radius, enough):
-        self.spread = Spread(self.history.m)
-        promise = super().solve(g, radius, enough)
-        if promise.products > 1:
-            for pair in self.spread.kept:
-                for row, vector in zip(self.history.scratch, pair, strict=True):
-                    row[:] = vector
-                self.history.add(g)
-        self.spread = None
-        return promise
+    def precondition(self, inverse):
+        super().precondition(inverse)
+        self.root = np.sqrt(inverse)
+        self.used.clear()
+        self.met.clear()
 
-    def state(self):
-        return self.history.state()
+    def begin(self, g):
+        if self.met.count >= min(FEW, self.met.m):
+            self.used, self.met = self.met, self.used
+        self.met.clear()
+        super().begin(g)
+
+    def state(self, on):
+        histories = {"used": self.used, "met": self.met}
+        return super().state(on) | {f"{name}_{key}": x for name, of in histories.items() for key, x in of.state().items()}
 
     def restore(self, state):
-        self.history.restore(state)
+        super().restore(state)
+        for name, history in (("used", self.used), ("met", self.met)):
+            history.restore({key: state[f"{name}_{key}"] for key in history.state()})
 
     def _meet(self):
         """z = M r; r'z."""
-        self.history.meet(self.r)
-        rz = -self.history.direction(self.r, self.z)
-        np.negative(self.z, out=self.z)
-        return rz
+        scaled = self.r * self.root
+        self.used.meet(scaled)
+        self.used.direction(scaled, self.z)
+        self.z *= -self.root
+        return float(self.r @ self.z)
 
     def _advance(self, a):
-        self.spread.offer(self.d, self.Hd)
+        d, Hd = self.met.scratch
+        np.divide(self.d, self.root, out=d)
+        np.multiply(self.Hd, self.root, out=Hd)
+        self.met.add(self.r)
         return super()._advance(a)[0], self._meet()
+
+    def _along(self, b, sd, rz, dd):
+        d = self.d / self.root
+        return float(self.s @ (d / self.root)), float(d @ d)
 
     def _z(self, columns):
         return self.z[columns]
-
-    def _along(self, b, sd, rz, dd):
-        return float(self.s @ self.d), float(self.d @ self.d)

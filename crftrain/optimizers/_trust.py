@@ -6,8 +6,11 @@
     2. rho = (f(w) - f(w + s)) / (what the model promised); where f drowns in rounding, slopes tell: -(g + g').s/2
     3. rho < ETA: the step is shortened along s until f falls enough, and with it the radius;
        else w <- w + s, and the radius shrinks where the promise was poor and grows where a bound step kept it
+    4. where the gradient at w + s is what the model says, -r = g + Hs, about, the next step goes on with the same model and
+       the same conjugate gradients, which a new model would have to begin anew
 
-With 3) no step is in vain, and what a trial at w + s has computed for products there is never computed twice.
+With 3) no step is in vain. Without 4) what a trial at w + s has computed for products there is never computed twice; with it
+the last point of a model is visited twice, and the steps can be short.
 
 References: Steihaug, "The conjugate gradient method and trust regions in large scale optimization", 1983; Lin, Weng, Keerthi,
 "Trust region Newton method for large-scale logistic regression", 2008 (constants); Nocedal and Yuan, "Combining trust region
@@ -22,6 +25,7 @@ import numpy as np
 from ._linesearch import C1, drowned
 
 ETA, POOR, GOOD = 1e-4, 0.25, 0.75
+AGREE = 0.15
 TRIALS = 40
 COLUMNS = 16384  # numbers that are updated together, so that they stay in the cache
 
@@ -40,30 +44,37 @@ class Steihaug:
 
     |s|^2 = s'Ds where a diagonal D is set, which also preconditions: z = r / D in place of r.
 
-    It ends at the radius, or when `enough(k, decrease, gain, |r|)` says so after k products: gain is the k-th step's part of the
-    decrease, r = -g - Hs. |s| and the scalar products that it takes follow by recursion. product(d, out) is H d.
+    begin() poses the problem; a run() ends at the radius, or when `enough(k, decrease, gain, fall)` says so after k products: gain
+    is the last step's part of the decrease, r = -g - Hs, fall is |r| over what it was when the run began. Another run() goes on
+    from there. |s| and the scalar products that it takes follow by recursion. product(d, out) is H d.
     """
 
     def __init__(self, size, product):
         self.product = product
-        self.s, self.r, self.d, self.Hd = (np.empty(size) for _ in range(4))
+        self.s, self.r, self.d, self.Hd = (np.empty(size) for _ in range(4))  # between runs Hd is free for use
         self.room, self.inverse = np.empty(min(size, COLUMNS)), None  # of D
 
-    def solve(self, g, radius, enough):
-        s, r, d = self.s, self.r, self.d
-        s[:] = 0
-        np.negative(g, out=r)
-        d[:] = 0
+    def precondition(self, inverse):
+        """Set D, once: lengths are measured otherwise from then on."""
+        self.inverse = inverse
+
+    def begin(self, g):
+        self.s[:] = 0
+        np.negative(g, out=self.r)
+        self.d[:] = 0
         self._meet()
         self._turn(0.0)
-        rz = float(r @ d)
+        rz = float(self.r @ self.d)
         sd, dd = self._along(0.0, 0.0, rz, 0.0)
-        ss = decrease = 0.0
-        k = 0
+        self.sums = float(self.r @ self.r), rz, sd, dd, 0.0, 0.0
+
+    def run(self, radius, enough):
+        rr, rz, sd, dd, ss, decrease = self.sums  # r'r, r'z, s'd, d'd, s's
+        first, bound, k = rr, False, 0
         while rz > 0:
-            self.product(d, self.Hd)
+            self.product(self.d, self.Hd)
             k += 1
-            dHd = float(d @ self.Hd)
+            dHd = float(self.d @ self.Hd)
             a = rz / dHd if dHd > 0 else math.inf
             bound = not ss + 2 * a * sd + a * a * dd < radius * radius
             if bound and math.isinf(radius):
@@ -74,19 +85,22 @@ class Steihaug:
             decrease += gain
             ss += 2 * a * sd + a * a * dd
             before, (rr, rz) = rz, self._advance(a)
-            if bound or enough(k, decrease, gain, math.sqrt(rr)):
-                return Promise(decrease, math.sqrt(ss), bound, k)
             b = rz / before
             self._turn(b)
             sd, dd = self._along(b, sd + a * dd, rz, dd)
-        return Promise(decrease, math.sqrt(ss), False, k)
+            if bound or enough(k, decrease, gain, math.sqrt(rr / first)):
+                break
+        self.sums = rr, rz, sd, dd, ss, decrease
+        return Promise(decrease, math.sqrt(ss), bound, k)
 
-    def state(self):
-        """What one solution leaves to the next."""
-        return {}
+    def state(self, on):
+        """`on`: the next run() goes on."""
+        return {"s": self.s, "r": self.r, "d": self.d, "sums": np.array(self.sums)} if on else {}
 
     def restore(self, state):
-        pass
+        if "sums" in state:
+            self.s[:], self.r[:], self.d[:] = state["s"], state["r"], state["d"]
+            self.sums = tuple(map(float, state["sums"]))
 
     def _meet(self):
         """r is a new one."""
@@ -98,7 +112,7 @@ class Steihaug:
     def _advance(self, a):
         """s += a d, r -= a Hd; |r|^2 and r'z."""
         rr = rz = 0.0
-        for columns in self._columns():
+        for columns in self.columns():
             r, room = self.r[columns], self.room[: len(self.r[columns])]
             self.s[columns] += np.multiply(self.d[columns], a, out=room)
             r -= np.multiply(self.Hd[columns], a, out=room)
@@ -108,7 +122,7 @@ class Steihaug:
 
     def _turn(self, b):
         """d = z + b d."""
-        for columns in self._columns():
+        for columns in self.columns():
             d = self.d[columns]
             d *= b
             d += self._z(columns)
@@ -117,57 +131,92 @@ class Steihaug:
         r = self.r[columns]
         return r if self.inverse is None else np.multiply(r, self.inverse[columns], out=self.room[: len(r)])
 
-    def _columns(self):
+    def columns(self):
         return (slice(first, first + COLUMNS) for first in range(0, len(self.s), COLUMNS))
 
 
 class TrustRegion:
-    """The outer loop. evaluate(w, g) -> f with the gradient in g, after which the subproblem's products are those at w."""
+    """The outer loop over w, which is at the point reached; f and `gradient` are those there.
 
-    def __init__(self, evaluate, subproblem, w, g, f, radius=math.inf):
-        self.evaluate, self.subproblem = evaluate, subproblem
+    enter(w, g) -> f with the gradient in g, after which the subproblem's products are those at w, as long as w has these values;
+    evaluate(w, g) is the same and leaves the products alone. w is entered already.
+    """
+
+    def __init__(self, enter, evaluate, subproblem, w, g, f, radius=math.inf):
+        self.enter, self.evaluate, self.subproblem = enter, evaluate, subproblem
         self.w, self.g, self.f, self.radius = w, g, f, radius
+        self.origin, self.gradient, self.on = np.empty_like(w), g, False  # g is that at the origin, where a model was made
 
-    def step(self, enough):
-        """Steps 1) to 3); the Promise, or None where no step lowers f any more."""
-        inner = self.subproblem
-        promise = inner.solve(self.g, self.radius, enough)
+    def step(self, enough, exact=False):
+        """Steps 1) to 4), 4) where the model is exact; the Promise, or None where no step lowers f any more."""
+        inner, evaluate = self.subproblem, self.evaluate if exact else self.enter
+        if self.on:
+            self.w[:] = self.origin
+        else:
+            self.origin[:], self.before = self.w, self.f
+            inner.begin(self.g)
+        promise = inner.run(self.radius, enough)
         if not promise.decrease > 0:
             return None
-        slope, a = float(self.g @ inner.s), 1.0
-        before, gradient = inner.Hd, inner.r
-        before[:] = self.w
-        f = self._try(a)
-        rho = self._decrease(f, gradient, slope, a) / promise.decrease
+        slope, a, gradient = float(self.g @ inner.s), 1.0, inner.Hd
+        f = self._try(evaluate, a)
+        rho = self._decrease(f, slope, a) / promise.decrease
+        self.on = exact and rho >= ETA and not promise.bound and self._agrees()
+        if self.on:
+            self.f, self.gradient = f, gradient
+            return promise
         if rho >= ETA:
             self._resize(rho, promise)
         else:
             for _ in range(TRIALS):
                 # the minimum of the parabola through f, its slope and the trial
-                curve = f - self.f - a * slope
+                curve = f - self.before - a * slope
                 a *= min(max(-a * slope / (2 * curve), 0.1), 0.5) if math.isfinite(curve) and curve > 0 else 0.1
-                f = self._try(a)
-                if self._decrease(f, gradient, slope, a) >= -C1 * a * slope:
+                f = self._try(evaluate, a)
+                if self._decrease(f, slope, a) >= -C1 * a * slope:
                     break
             else:
-                self.w[:] = before
-                self.evaluate(self.w, self.g)
+                self.w[:] = self.origin
+                self.f, self.gradient = self.enter(self.w, self.g), self.g
                 return None
             self.radius = a * promise.norm
+        if exact:
+            f = self.enter(self.w, gradient)
         self.f, self.g[:] = f, gradient
+        self.gradient = self.g
         return promise
 
-    def _try(self, a):
-        """f at w + a s; w moves there, and the subproblem's vectors keep w as it was and the gradient."""
+    def state(self):
+        state = {"radius": np.array(self.radius)} | self.subproblem.state(self.on)
+        return state | {"origin": self.origin} if self.on else state
+
+    def restore(self, state):
+        """After w was entered as state() had it, or its origin."""
+        self.radius, self.on = float(state["radius"]), "origin" in state
+        self.subproblem.restore(state)
+        if self.on:
+            self.origin[:], self.before = self.w, self.f
+            self.w += self.subproblem.s
+
+    def _try(self, evaluate, a):
+        """f at a steps s from the origin; w moves there, and the subproblem's Hd becomes the gradient."""
         inner = self.subproblem
         np.multiply(inner.s, a, out=self.w)
-        self.w += inner.Hd
-        return self.evaluate(self.w, inner.r)
+        self.w += self.origin
+        return evaluate(self.w, inner.Hd)
 
-    def _decrease(self, f, gradient, slope, a):
-        if drowned(f, self.f):
-            return -a * (slope + float(gradient @ self.subproblem.s)) / 2
-        return self.f - f
+    def _agrees(self):
+        """The gradient at w is what the model says: |gradient + r| <= AGREE |r|."""
+        inner, apart = self.subproblem, 0.0
+        for columns in inner.columns():
+            difference = np.add(inner.Hd[columns], inner.r[columns], out=inner.room[: len(inner.r[columns])])
+            apart += float(difference @ difference)
+        return apart <= AGREE**2 * inner.sums[0]
+
+    def _decrease(self, f, slope, a):
+        if drowned(f, self.before):
+            return -a * (slope + float(self.subproblem.Hd @ self.subproblem.s)) / 2
+        return self.before - f
 
     def _resize(self, rho, promise):
         if rho < POOR:

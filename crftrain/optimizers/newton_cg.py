@@ -3,18 +3,21 @@
     H = 1/n sum_i F_i' (covariances of q_i) F_i + lambda I     never formed: CG asks for products H v        (_tangent)
 
     1. s ~ -H^-1 g by CG within a trust region, w <- w + s     (_trust)
-    2. CG ends when its k-th product brought less than C / k of what all of them brought (Nash and Sofer), or at
-       |r| <= xi |g|; both bounds fall with the gap in the end, so that the steps near the optimum converge superlinearly
-    3. far from the optimum H is that of a sample: with r = gap / gap at zero, SHARE (NEAR / r)^POWER of the sequences,
+    2. CG ends when its k-th product brought less than C / k of what all of them brought (Nash and Sofer) or |r| fell to FALL
+       of what it was; near the optimum it goes on in the next step, as long as the gradient is what the model says
+    3. far from the optimum H is that of a sample: with x = gap / gap at zero, SHARE (NEAR / x)^POWER of the sequences,
        drawn in proportion to their doubts, sum_t 1 - sum_j P(y_t = j)^2, and weighted by 1 / chance
-    4. where weights are few, CG is preconditioned with pairs (d, H d) of the runs before     (_pairs)
+    4. from x = LATE on CG is preconditioned by the root of the Hessian's diagonal at that point     (_diagonal)
+    5. where weights are few, by the directions of the CG before as well                             (_pairs)
 
 Forward and backward vectors are kept by the pass that computes the gradient, so that a product needs neither exponentials
-nor sums of them. What makes it fast is 3): far from the optimum a step on the exact H is no better than one on a tenth of it.
+nor sums of them. What makes it fast is 3), since far from the optimum a step on the exact H is no better than one on a tenth
+of it, and 4) near it. Why the root: rare attributes give H a cluster of eigenvalues just above lambda, frequent ones some large
+values, one each. The whole diagonal brings these down and spreads the cluster to lambda / H_pp; its root does half of both.
 
 References: Tsuboi, Unno, Kashima, Okazaki 2011 (products); Nash, Sofer, "Assessing a search direction within a truncated-Newton
 method", 1990 (2); Byrd, Chin, Neveitt, Nocedal, "On the use of stochastic Hessian information in optimization methods for machine
-learning", 2011 (3); Morales, Nocedal 2000 (4).
+learning", 2011 (3); Morales, Nocedal 2000 (5).
 """
 
 import math
@@ -29,7 +32,7 @@ from ._sample import draw
 from ._trust import Steihaug, TrustRegion
 from .base import Algorithm, Option, Step
 
-C, XI, LATE = 0.5, 1e-4, 1e-3
+C, FALL, LATE = 0.5, 0.3, 1e-3
 SHARE, NEAR, POWER = 0.2, 0.02, 0.5
 
 
@@ -43,39 +46,51 @@ class NewtonCG:
         self.problem, self.w, self.rng, self.share = problem, w, rng, hessian_share
         keep = kept_sequences(cache, problem.n_sequences, kept_bytes(problem.n_tokens, problem.n_labels))
         self.curvature = problem.curvature(keep=keep, ad=hvp == "ad")
-        m = 0 if precondition else kept_pairs(pairs, problem)
+        m, self.precondition = kept_pairs(pairs, problem), precondition
         self.subproblem = Preconditioned(len(w), self._product, m, problem.threads) if m else Steihaug(len(w), self._product)
-        self.subproblem.inverse = np.empty_like(w) if precondition else None
         self.doubts = np.diff(problem.sequences.corpus.seq).astype(float)  # at w = 0 all tokens are as doubtful
         self.region, self.ratio = None, 1.0
 
     def step(self):
         if self.region is None:
-            self._draw()
-            self._start()
-            if self.w.any():  # a warm start may be the optimum: no step where there is nothing to find
-                return self._report()
-        if self.subproblem.inverse is not None:
-            self._precondition(self.subproblem.inverse)
-        norm = float(np.linalg.norm(self.region.g))
-        c, xi = C * min(1.0, math.sqrt(self.ratio / LATE)), XI * min(1.0, math.sqrt(self.ratio))
-        promise = self.region.step(lambda k, decrease, gain, rest: k * gain <= c * decrease or rest <= xi * norm)
+            return self._first()
+        late = self.ratio < LATE
+        if self.precondition and late and not self.region.on and self.subproblem.inverse is None:
+            self._precondition()
+        if late and self.curvature.share == 1 or self.region.on:
+            promise = self.region.step(lambda k, decrease, gain, fall: fall <= FALL, exact=True)
+        else:
+            promise = self.region.step(lambda k, decrease, gain, fall: k * gain <= C * decrease or fall <= FALL)
         if promise is None:
             return self._report(done="no step lowers the objective any more: rounding")
         return self._report(note=f"{promise.products} products")
 
+    def _first(self):
+        """The start: where it is not zero it may be near the optimum, or the optimum."""
+        if not self.w.any():
+            self._draw()
+            self._start()
+            return self.step()
+        self.ratio = 0.0
+        self._draw()
+        self._start()
+        first = self._report()
+        if self.ratio >= LATE and self.share == "auto":
+            self._enter(self.w, self.region.g)
+        return first
+
     def _start(self):
         g = np.empty_like(self.w)
         f = self._fill(self.w, g)
-        self.region = TrustRegion(self._evaluate, self.subproblem, self.w, g, f)
+        self.region = TrustRegion(self._enter, self.problem.value_and_gradient, self.subproblem, self.w, g, f)
         self.gap_at_zero = self.problem.gap_at_zero()
 
     def _report(self, **said):
-        gap = max_norm(self.region.g)
+        gap = max_norm(self.region.gradient)
         self.ratio = gap / self.gap_at_zero if self.gap_at_zero else 0.0
         return Step(self.region.f, gap, **said)
 
-    def _evaluate(self, w, g):
+    def _enter(self, w, g):
         self._draw()
         return self._fill(w, g)
 
@@ -91,31 +106,36 @@ class NewtonCG:
     def _product(self, v, out):
         self.problem.hessian_vector(self.w, v, out, at=self.curvature)
 
-    def _precondition(self, inverse):
-        self.problem.hessian_diagonal(self.w, inverse)
-        np.maximum(inverse, 1e-9 * inverse.max(), out=inverse)  # without l2 some are 0
-        np.divide(1, inverse, out=inverse)
+    def _precondition(self):
+        diagonal = np.empty_like(self.w)
+        self.problem.hessian_diagonal(self.w, diagonal)
+        np.maximum(diagonal, 1e-9 * diagonal.max(), out=diagonal)  # without l2 some are 0
+        np.sqrt(diagonal, out=diagonal)
+        self.subproblem.precondition(np.divide(1, diagonal, out=diagonal))
+        self.region.radius = math.inf
 
     def solution(self):
         return self.w
 
     def state(self):
-        own = {"w": self.w, "sample": self.curvature.sampled, "numbers": np.array([self.region.radius, self.ratio])}
-        return own | self.subproblem.state()
+        inverse = {} if self.subproblem.inverse is None else {"inverse": self.subproblem.inverse}
+        return {"w": self.w, "sample": self.curvature.sampled, "ratio": np.array(self.ratio)} | inverse | self.region.state()
 
     def restore(self, state):
-        self.w[:] = state["w"]
+        self.w[:] = state.get("origin", state["w"])
         self.curvature.sample(state["sample"])
         self._start()
-        self.region.radius, self.ratio = map(float, state["numbers"])
-        self.subproblem.restore(state)
+        self.ratio = float(state["ratio"])
+        if "inverse" in state:
+            self.subproblem.precondition(state["inverse"])
+        self.region.restore(state)
 
 
 def memory(facts, options):
     kept = kept_bytes(facts.n_tokens, facts.n_labels) if options["hvp"] == "dp" else 0
     part = kept_sequences(options["cache"], facts.n_sequences, kept) / max(facts.n_sequences, 1)
-    pairs = 0 if options["precondition"] else 32 * kept_pairs(options["pairs"], facts) * facts.n_features
-    return {"weights": (72 + 16 * options["precondition"]) * facts.n_features, "kept for products": int(part * kept), "pairs": pairs}
+    pairs = 32 * kept_pairs(options["pairs"], facts) * facts.n_features
+    return {"weights": (80 + 16 * options["precondition"]) * facts.n_features, "kept for products": int(part * kept), "pairs": pairs}
 
 
 ALGORITHM = Algorithm(
@@ -133,7 +153,7 @@ ALGORITHM = Algorithm(
             above=0,
             maximum=1,
         ),
-        Option("precondition", False, "divide by the Hessian's diagonal in the conjugate gradients, not --pairs: one pass more a step"),
+        Option("precondition", True, "near the optimum divide by the root of the Hessian's diagonal in the conjugate gradients"),
         Option("pairs", "auto", "directions that precondition later ones; auto: none where weights are many", words=("auto",), minimum=0),
     ),
     make=NewtonCG,
