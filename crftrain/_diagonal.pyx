@@ -1,4 +1,4 @@
-"""The Hessian's diagonal, about: what `--precondition` divides by.
+"""The Hessian's diagonal, about: what `--precondition` takes the root of.
 
     H_pp = 1/n sum_i Var(F_i p) + l2 ~ 1/n sum_i sum_t value^2 P_t (1 - P_t) + l2,   P_t that of the label or pair of labels of p at t
 

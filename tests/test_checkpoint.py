@@ -20,6 +20,7 @@ from crftrain.train import StopSignal
 RESUMABLE = ["newton-cg", "sag", "saga", "svrg", "ap", "pa", "arow", "mira"]
 VARIANTS = [
     ("newton-cg", {}),
+    ("newton-cg", {"hessian_share": 1.0, "pairs": 5.0}),
     ("sag", {}),
     ("sag", {"sampling": "nus2013", "table": "marginals", "first_pass": "permute"}),
     ("sag", {"sampling": "uniform", "table": "sparse", "batch": 3, "table_precision": "double"}),

@@ -255,6 +255,31 @@ def test_the_loop_descends_where_the_model_is_wrong(radius, exact):
     np.testing.assert_allclose(w, k, atol=1e-8)
 
 
+def test_where_a_model_goes_on_f_never_rises():
+    """50 x^2 + y^2 / 2 + 10 max(0, 1.5 - y)^2: the first step shortens x and confirms the model, its minimum lies beyond the bend."""
+    w = np.array([1.0, 3.0])
+
+    def below(v):
+        return max(0.0, 1.5 - v[1])
+
+    loop = region(
+        lambda v: 50 * v[0] ** 2 + v[1] ** 2 / 2 + 10 * below(v) ** 2,
+        lambda v: np.array([100 * v[0], v[1] - 20 * below(v)]),
+        lambda v: np.diag([100.0, 21.0 if below(v) else 1.0]),
+        w,
+    )
+    loop.step(until(0.3), exact=True)
+    assert loop.on
+    values = [loop.f]
+    for _ in range(20):
+        if loop.step(until(0.3), exact=True) is None:
+            break
+        values.append(loop.f)
+    assert (np.diff(values) <= 0).all()
+    assert values[1] == values[0]
+    np.testing.assert_allclose(w, [0, 30 / 21], atol=1e-6)
+
+
 def test_at_the_optimum_no_step_is_taken():
     hessian, _ = quadratic()
     w = np.zeros(len(hessian))
@@ -311,15 +336,16 @@ def test_what_is_kept_does_not_change_a_bit(name, threads):
         assert [step.objective for step in steps] == [step.objective for step in others]
 
 
-@pytest.mark.parametrize("options", [{}, {"pairs": 5.0}, {"cache": 17.0}, {"precondition": False}], ids=str)
-def test_within_a_model_the_state_is_exact(options):
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("options", [{}, {"pairs": 5.0}, {"cache": 17.0}, {"hvp": "ad"}, {"precondition": False}], ids=str)
+def test_within_a_model_the_state_is_exact(options, threads):
     """A new one with the state of another takes the same steps, to the same bits."""
-    problem = larger().problem(l2=1 / 80)
+    problem = larger().problem(l2=1 / 80, threads=threads)
     opt = start(problem, np.zeros(problem.n_features), **options)
     while opt.region is None or not opt.region.on:
         opt.step()
     state = {key: array.copy() for key, array in opt.state().items()}
-    other = start(larger().problem(l2=1 / 80), np.zeros(problem.n_features), **options)
+    other = start(larger().problem(l2=1 / 80, threads=threads), np.zeros(problem.n_features), **options)
     other.restore(state)
     assert other.solution().tobytes() == opt.solution().tobytes()
     for _ in range(4):

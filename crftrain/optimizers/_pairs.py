@@ -1,9 +1,9 @@
-"""A preconditioner for conjugate gradients that are run again and again on matrices much alike: the directions of one run, for the next.
+"""A preconditioner for conjugate gradients on models much alike, one after the other: the directions of one model, for the next.
 
-    M = S B S,  S = D^(-1/2), or I without a diagonal D;  B: the BFGS matrix of the last m pairs (S^-1 d, S H d) of the run before
+    M = S B S,  S = D^(-1/2), or I without a diagonal D;  B: the BFGS matrix of the last m pairs (S^-1 d, S H d) of the model before
 
 Directions of conjugate gradients are conjugate, so that B is the inverse of S H S on all of their space, exactly if H has not
-changed: what one run has solved the next has not to solve again. While a run lasts, M stays as it is.
+changed: what was solved with one model need not be solved again with the next. While a model lasts, M stays as it is.
 
 Reference: Morales and Nocedal, "Automatic preconditioning by limited memory quasi-Newton updating", 2000, who keep a few pairs.
 """
@@ -14,7 +14,7 @@ from ._history import History
 from ._trust import Steihaug
 
 LEAST, MOST = 10, 100
-FEW = 4  # a run that ends after fewer products leaves M as it is
+FEW = 4  # a model that ends after fewer products leaves M as it is
 
 
 def kept_pairs(pairs, sizes):
@@ -24,7 +24,7 @@ def kept_pairs(pairs, sizes):
 
 
 class Preconditioned(Steihaug):
-    """The subproblem with M in place of 1 / D; |s| stays that of D, since M changes from run to run."""
+    """The subproblem with M in place of 1 / D; |s| stays that of D, since M changes from model to model."""
 
     def __init__(self, size, product, m, threads):
         super().__init__(size, product)
@@ -47,8 +47,8 @@ class Preconditioned(Steihaug):
         histories = {"used": self.used, "met": self.met}
         return super().state(on) | {f"{name}_{key}": x for name, of in histories.items() for key, x in of.state().items()}
 
-    def restore(self, state):
-        super().restore(state)
+    def restore(self, state, on):
+        super().restore(state, on)
         for name, history in (("used", self.used), ("met", self.met)):
             history.restore({key: state[f"{name}_{key}"] for key in history.state()})
 

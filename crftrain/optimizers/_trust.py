@@ -7,7 +7,7 @@
     3. rho < ETA: the step is shortened along s until f falls enough, and with it the radius;
        else w <- w + s, and the radius shrinks where the promise was poor and grows where a bound step kept it
     4. where the gradient at w + s is what the model says, -r = g + Hs, about, the next step goes on with the same model and
-       the same conjugate gradients, which a new model would have to begin anew
+       the same conjugate gradients, which a new model would have to begin anew; if f is higher there, a new model is made here
 
 With 3) no step is in vain. Without 4) what a trial at w + s has computed for products there is never computed twice; with it
 the last point of a model is visited twice, and the steps can be short.
@@ -97,16 +97,16 @@ class Steihaug:
         """`on`: the next run() goes on."""
         return {"s": self.s, "r": self.r, "d": self.d, "sums": np.array(self.sums)} if on else {}
 
-    def restore(self, state):
-        if "sums" in state:
+    def restore(self, state, on):
+        if on:
             self.s[:], self.r[:], self.d[:] = state["s"], state["r"], state["d"]
             self.sums = tuple(map(float, state["sums"]))
 
     def _meet(self):
-        """r is a new one."""
+        """There is a new r."""
 
     def _along(self, b, sd, rz, dd):
-        """s'd and d'd of the next direction, from those of the last: r is conjugate to s."""
+        """s'd and d'd of the next direction, from those of the last: r is orthogonal to s and d."""
         return b * sd, rz + b * b * dd
 
     def _advance(self, a):
@@ -131,6 +131,11 @@ class Steihaug:
         r = self.r[columns]
         return r if self.inverse is None else np.multiply(r, self.inverse[columns], out=self.room[: len(r)])
 
+    @property
+    def unfinished(self):
+        """There is something left for another run()."""
+        return self.sums[1] > 0
+
     def columns(self):
         return (slice(first, first + COLUMNS) for first in range(0, len(self.s), COLUMNS))
 
@@ -145,7 +150,8 @@ class TrustRegion:
     def __init__(self, enter, evaluate, subproblem, w, g, f, radius=math.inf):
         self.enter, self.evaluate, self.subproblem = enter, evaluate, subproblem
         self.w, self.g, self.f, self.radius = w, g, f, radius
-        self.origin, self.gradient, self.on = np.empty_like(w), g, False  # g is that at the origin, where a model was made
+        self.gradient, self.on = g, False
+        self.origin, self.reached = np.empty_like(w), np.empty_like(w)  # of a model, with f `before` and g; w where it goes on
 
     def step(self, enough, exact=False):
         """Steps 1) to 4), 4) where the model is exact; the Promise, or None where no step lowers f any more."""
@@ -161,9 +167,11 @@ class TrustRegion:
         slope, a, gradient = float(self.g @ inner.s), 1.0, inner.Hd
         f = self._try(evaluate, a)
         rho = self._decrease(f, slope, a) / promise.decrease
-        self.on = exact and rho >= ETA and not promise.bound and self._agrees()
+        if self.on and not (rho >= ETA and (f <= self.f or drowned(f, self.f))):
+            return self._turn_back(promise)
+        self.on = exact and rho >= ETA and not promise.bound and inner.unfinished and self._agrees()
         if self.on:
-            self.f, self.gradient = f, gradient
+            self.reached[:], self.f, self.gradient = self.w, f, gradient
             return promise
         if rho >= ETA:
             self._resize(rho, promise)
@@ -191,12 +199,21 @@ class TrustRegion:
         return state | {"origin": self.origin} if self.on else state
 
     def restore(self, state):
-        """After w was entered as state() had it, or its origin."""
+        """After w, or its origin where state() had one, was entered."""
         self.radius, self.on = float(state["radius"]), "origin" in state
-        self.subproblem.restore(state)
+        self.subproblem.restore(state, self.on)
         if self.on:
             self.origin[:], self.before = self.w, self.f
-            self.w += self.subproblem.s
+            self.reached[:] = state["w"]
+            self.f, self.gradient = self.evaluate(self.reached, self.subproblem.Hd), self.subproblem.Hd
+            self.w[:] = self.reached
+
+    def _turn_back(self, promise):
+        """To the point reached, for a new model there."""
+        self.w[:] = self.reached
+        self.f, self.gradient = self.enter(self.w, self.g), self.g
+        self.radius, self.on = promise.norm / 2, False
+        return promise
 
     def _try(self, evaluate, a):
         """f at a steps s from the origin; w moves there, and the subproblem's Hd becomes the gradient."""

@@ -3,8 +3,8 @@
     H = 1/n sum_i F_i' (covariances of q_i) F_i + lambda I     never formed: CG asks for products H v        (_tangent)
 
     1. s ~ -H^-1 g by CG within a trust region, w <- w + s     (_trust)
-    2. CG ends when its k-th product brought less than C / k of what all of them brought (Nash and Sofer) or |r| fell to FALL
-       of what it was; near the optimum it goes on in the next step, as long as the gradient is what the model says
+    2. CG ends when |r| fell to FALL of what it was or, far from the optimum, its k-th product brought less than C / k of what
+       all of them brought (Nash and Sofer); near it after RUN products, to go on in the next step if the model holds (_trust)
     3. far from the optimum H is that of a sample: with x = gap / gap at zero, SHARE (NEAR / x)^POWER of the sequences,
        drawn in proportion to their doubts, sum_t 1 - sum_j P(y_t = j)^2, and weighted by 1 / chance
     4. from x = LATE on CG is preconditioned by the root of the Hessian's diagonal at that point     (_diagonal)
@@ -32,7 +32,7 @@ from ._sample import draw
 from ._trust import Steihaug, TrustRegion
 from .base import Algorithm, Option, Step
 
-C, FALL, LATE = 0.5, 0.3, 1e-3
+C, FALL, RUN, LATE = 0.5, 0.2, 20, 1e-3
 SHARE, NEAR, POWER = 0.2, 0.02, 0.5
 
 
@@ -57,8 +57,8 @@ class NewtonCG:
         late = self.ratio < LATE
         if self.precondition and late and not self.region.on and self.subproblem.inverse is None:
             self._precondition()
-        if late and self.curvature.share == 1 or self.region.on:
-            promise = self.region.step(lambda k, decrease, gain, fall: fall <= FALL, exact=True)
+        if self.region.on or late and (self.curvature.sampled == 1).all():
+            promise = self.region.step(lambda k, decrease, gain, fall: fall <= FALL or k == RUN, exact=True)
         else:
             promise = self.region.step(lambda k, decrease, gain, fall: k * gain <= C * decrease or fall <= FALL)
         if promise is None:
@@ -71,7 +71,7 @@ class NewtonCG:
             self._draw()
             self._start()
             return self.step()
-        self.ratio = 0.0
+        self.ratio = 0.0  # all sequences, if it is up to --hessian-share auto
         self._draw()
         self._start()
         first = self._report()
@@ -109,6 +109,8 @@ class NewtonCG:
     def _precondition(self):
         diagonal = np.empty_like(self.w)
         self.problem.hessian_diagonal(self.w, diagonal)
+        if not diagonal.any():  # one label, without l2
+            return
         np.maximum(diagonal, 1e-9 * diagonal.max(), out=diagonal)  # without l2 some are 0
         np.sqrt(diagonal, out=diagonal)
         self.subproblem.precondition(np.divide(1, diagonal, out=diagonal))
@@ -127,7 +129,7 @@ class NewtonCG:
         self._start()
         self.ratio = float(state["ratio"])
         if "inverse" in state:
-            self.subproblem.precondition(state["inverse"])
+            self.subproblem.precondition(state["inverse"].copy())
         self.region.restore(state)
 
 
@@ -135,7 +137,7 @@ def memory(facts, options):
     kept = kept_bytes(facts.n_tokens, facts.n_labels) if options["hvp"] == "dp" else 0
     part = kept_sequences(options["cache"], facts.n_sequences, kept) / max(facts.n_sequences, 1)
     pairs = 32 * kept_pairs(options["pairs"], facts) * facts.n_features
-    return {"weights": (80 + 16 * options["precondition"]) * facts.n_features, "kept for products": int(part * kept), "pairs": pairs}
+    return {"weights": (88 + 16 * options["precondition"]) * facts.n_features, "kept for products": int(part * kept), "pairs": pairs}
 
 
 ALGORITHM = Algorithm(
