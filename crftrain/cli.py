@@ -278,7 +278,7 @@ def compare(ctx, train, entrants, out, test, repeat, jobs, lambdas, l1s, **setti
         for path in plot.draw(runs, found, out, title=title):
             say(str(path))
     else:
-        say("no pictures: they need matplotlib (pip install 'crftrain[plot]')")
+        say("no pictures: they need matplotlib (pip install matplotlib)")
     if stop.number is not None:
         ctx.exit(128 + stop.number)
 

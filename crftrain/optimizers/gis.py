@@ -108,7 +108,12 @@ ALGORITHM = Algorithm(
     solves=frozenset({"l2"}),
     options=(
         Option("update", "exact", "solve for the step exactly, or by the paper's logarithm", choices=tuple(UPDATES)),
-        Option("acceleration", "aitken", "what every second step is: the same, or extrapolated", choices=("aitken", "triple-jump", "none")),
+        Option(
+            "acceleration",
+            "triple-jump",
+            "what every second step is: the same, or extrapolated",
+            choices=("aitken", "triple-jump", "none"),
+        ),
         Option("gamma", "3", "aitken: the eigenvalue by equation 4.8, 4.9 or 4.10", choices=tuple(GAMMAS)),
     ),
     make=Gis,

@@ -122,8 +122,8 @@ ALGORITHM = Algorithm(
     details=(
         "As published, every weight has to move against its own slope (--align all). Where it is not zero it need not, which takes\n"
         "a third fewer iterations to the same objective, but weights become zero later (--align zero). The default does the first\n"
-        "until of ten iterations half needed a shorter step, or together they lowered the objective by less than a thousandth of it\n"
-        "(where the paper on cumulative penalties stopped), and then the second. A few rare attributes keep the largest slope long after\n"
-        "the objective is done: --tol 1e-5 ends within half a percent of the optimum."
+        "and changes to the second when half of ten iterations needed a shorter step, or the ten together lowered the objective by\n"
+        "less than a thousandth of it (where the paper on cumulative penalties stopped). A few rare attributes keep the largest\n"
+        "slope long after the objective is done: --tol 1e-5 ends within half a percent of the optimum."
     ),
 )
