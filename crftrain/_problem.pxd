@@ -14,6 +14,7 @@ cdef class Problem:
     cdef public double passes
     cdef readonly int threads
     cdef bint cancelled         # threads end at their next look
+    cdef object first_gap       # at w = 0, once it was asked for
     cdef Scorer scorer
     cdef list gradients         # one sum for each thread
     cdef Sums sums              # and their vectors

@@ -37,17 +37,18 @@ from ._tangent cimport Curvature, Workspace
 
 from ._diagonal import Diagonal
 from .errors import TrainingError
+from .memory import zeros
 
 
 cdef class Problem:
-    """Immutable but for its counter of passes."""
+    """Immutable but for its counter of passes, and a gap that is computed once."""
 
     def __init__(self, corpus, layout, *, l2=0.0, l1=0.0, threads=1):
         self.sequences, self.layout = Sequences(corpus, layout), layout
         self.l2, self.l1, self.threads, self.passes = l2, l1, threads, 0.0
         self.scorer = Scorer(layout)
         self.gradients = [Gradient(layout) for _ in range(threads)]
-        self.cancelled = False
+        self.cancelled, self.first_gap = False, None
         targets = np.linspace(0, corpus.n_tokens, threads + 1)
         self.shards = np.searchsorted(corpus.seq, targets).astype(np.int64)
         self.sums = Sums(layout, corpus, self.shards, l2=l2)
@@ -158,11 +159,12 @@ cdef class Problem:
 
     def gap_at_zero(self):
         """The gap at w = 0, against which --tol is measured whatever the start."""
-        passes, g = self.passes, np.empty(self.n_features)
-        zero = np.zeros(self.n_features)
-        self.value_and_gradient(zero, g)
-        self.passes = passes
-        return self.gap(zero, g)
+        if self.first_gap is None:
+            passes, g = self.passes, np.empty(self.n_features)
+            zero = zeros(self.n_features)
+            self.value_and_gradient(zero, g)
+            self.passes, self.first_gap = passes, self.gap(zero, g)
+        return self.first_gap
 
     def exact(self, w):
         """(objective, gap, bound) at w, for reports: not counted as passes.

@@ -9,6 +9,7 @@ Both are matrix products over columns that fit the cache, in threads over ranges
 import numpy as np
 
 from .._problem import in_threads
+from ..memory import zeros
 
 COLUMNS = 4096
 
@@ -17,7 +18,7 @@ class History:
     """Up to m pairs; row k % m of S and Y holds pair k."""
 
     def __init__(self, m, size, threads=1):
-        self.rows = np.zeros((2 * m, size))  # m rows of s, then m rows of y
+        self.rows = zeros((2 * m, size))  # m rows of s, then m rows of y
         self.m, self.size, self.threads = m, size, threads
         self.gram = np.zeros((2 * m, 2 * m))
         self.clear()

@@ -4,6 +4,8 @@ import numpy as np
 
 from .._kernels cimport simd
 
+from ..memory import zeros
+
 cdef extern from *:
     void __builtin_prefetch(const void*) noexcept nogil
 
@@ -23,7 +25,7 @@ cdef class Doubles(Store):
     cdef double[::1] numbers
 
     def __init__(self, n):
-        self.memory = np.zeros(n)
+        self.memory = zeros(n)
         self.numbers = self.memory
 
     cdef void swap(self, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
@@ -47,7 +49,7 @@ cdef class Singles(Store):
     cdef float[::1] numbers
 
     def __init__(self, n):
-        self.memory = np.zeros(n, np.float32)
+        self.memory = zeros(n, np.float32)
         self.numbers = self.memory
 
     cdef void swap(self, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
