@@ -60,7 +60,7 @@ class NewtonCG:
         if self.region.on or late and (self.curvature.sampled == 1).all():
             promise = self.region.step(lambda k, decrease, gain, fall: fall <= FALL or k == RUN, exact=True)
         else:
-            promise = self.region.step(lambda k, decrease, gain, fall: k * gain <= C * decrease or fall <= FALL)
+            promise = self.region.step(lambda k, decrease, gain, fall: k * gain <= C * decrease or fall <= FALL or k == 10 * RUN)
         if promise is None:
             return self._report(done="no step lowers the objective any more: rounding")
         return self._report(note=f"{promise.products} products")
