@@ -29,7 +29,6 @@ import os
 
 import numpy as np
 
-from .memory import zeros
 
 cdef double TAME = 200.0
 
@@ -381,7 +380,7 @@ cdef int64_t whole_rows(layout) except -1:
 
 cdef object aligned(int64_t n):
     """n zeros that begin at a cache line."""
-    memory = zeros(n + 8)
+    memory = np.zeros(n + 8)
     start = -memory.ctypes.data // 8 % 8
     return memory[start:start + n]
 

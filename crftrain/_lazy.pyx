@@ -19,7 +19,6 @@ import numpy as np
 
 from ._kernels cimport aligned, gather_pairs, padded_labels, scatter_pairs, set_transitions, simd
 
-from .memory import zeros
 
 cdef double SMALL = 1e-100      # of beta, below which v is scaled
 
@@ -38,7 +37,7 @@ cdef class LazyWeights:
         self.layout, self.w = layout, w
         self.v, self.d = BlockView(layout, padded=True), BlockView(layout, padded=True)
         self.v.point_to(w)
-        self.d.point_to(zeros(layout.n_features))
+        self.d.point_to(np.zeros(layout.n_features))
         self.pair_base = layout.n_attributes
         self.transition = layout.transition
         self.last = np.zeros(layout.n_attributes + len(layout.pair_ptr))

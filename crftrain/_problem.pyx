@@ -37,7 +37,6 @@ from ._tangent cimport Curvature, Workspace
 
 from ._diagonal import Diagonal
 from .errors import TrainingError
-from .memory import zeros
 
 
 cdef class Problem:
@@ -161,7 +160,7 @@ cdef class Problem:
         """The gap at w = 0, against which --tol is measured whatever the start."""
         if self.first_gap is None:
             passes, g = self.passes, np.empty(self.n_features)
-            zero = zeros(self.n_features)
+            zero = np.zeros(self.n_features)
             self.value_and_gradient(zero, g)
             self.passes, self.first_gap = passes, self.gap(zero, g)
         return self.first_gap

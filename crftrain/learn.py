@@ -23,7 +23,7 @@ from .encode import read_corpus
 from .errors import CrftrainError, TrainingError
 from .folds import cross_validate
 from .layout import arrange, number
-from .memory import free_memory, zeros
+from .memory import free_memory
 from .tag import HeldOutData
 from .train import HeldOut, Limits, Plateau, fit
 from .warmstart import initial_weights
@@ -252,7 +252,7 @@ def fit_point(settings, training, *, point=0, w=None, heldout=None, before=None,
         problem = Problem(training.corpus, training.layout, l2=l2, l1=l1, threads=settings.threads)
     else:
         problem = before.problem.at(l2=l2, l1=l1)
-    w = zeros(problem.n_features) if w is None else w
+    w = np.zeros(problem.n_features) if w is None else w
     rng = np.random.default_rng(settings.seed)
     if hasattr(before, "move_to") and bool(before.problem.l1) == bool(l1):  # proximal steps are other ones
         optimiser, rng = before, before.rng
@@ -303,7 +303,7 @@ def _follow_path(settings, training, w, heldout, log, say, watch, stop):
 def _first_weights(settings, training, say):
     """Zero, or the weights of another model."""
     if not settings.init:
-        return zeros(training.layout.n_features)
+        return np.zeros(training.layout.n_features)
     w, placed = initial_weights(model.load(settings.init), training.vocabulary, training.layout)
     say(f"{settings.init}: {placed:,} of its weights are the start")
     return w

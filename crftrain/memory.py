@@ -1,6 +1,4 @@
-"""How much memory there is, and large pieces of it."""
-
-import numpy as np
+"""How much memory there is."""
 
 SHARE = 0.5  # of the free memory may be taken for what only saves time
 
@@ -12,14 +10,6 @@ def free_memory():
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
     except (OSError, StopIteration):
         return None
-
-
-def zeros(shape, dtype=float):
-    """As numpy's, but cleared at once: in pages that are huge where the system has these, which numpy asks for by empty() alone. A
-    first touch of small pages takes some twenty times as long, and falls into the first pass over the data."""
-    array = np.empty(shape, dtype)
-    array[...] = 0
-    return array
 
 
 def fitting(n, n_bytes):

@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from .memory import zeros
-
 
 def initial_weights(old, vocabulary, layout):
     """(w, how many weights of the old model were placed): float64[F] for the layout, zero where the model has nothing to say."""
-    w = zeros(layout.n_features)
+    w = np.zeros(layout.n_features)
     return w, sum(
         _place(w, values, owner, member, *block)
         for (owner, member, values), block in zip(_translated(old, vocabulary), _blocks(layout), strict=True)

@@ -9,7 +9,6 @@ Both are matrix products over columns that fit the cache, in threads over ranges
 import numpy as np
 
 from .._problem import in_threads
-from ..memory import zeros
 
 COLUMNS = 4096
 
@@ -18,7 +17,7 @@ class History:
     """Up to m pairs; row k % m of S and Y holds pair k."""
 
     def __init__(self, m, size, threads=1):
-        self.rows = zeros((2 * m, size))  # m rows of s, then m rows of y
+        self.rows = np.zeros((2 * m, size))  # m rows of s, then m rows of y
         self.m, self.size, self.threads = m, size, threads
         self.gram = np.zeros((2 * m, 2 * m))
         self.clear()
@@ -38,16 +37,17 @@ class History:
             new -= old
             old[:] = spare
 
-    def add(self, g):
-        """Take the pair that scratch holds and learn the products with g; False (and nothing kept) without curvature."""
+    def add(self, *g):
+        """Take the pair that scratch holds and learn the products with g, if given; False (and nothing kept) without curvature."""
         s, y = self.next, self.m + self.next
-        products = self._products((self.rows[s], self.rows[y], g))
+        products = self._products((self.rows[s], self.rows[y], *g))
         self.gram[s], self.gram[:, s] = products[0], products[0]
         self.gram[y], self.gram[:, y] = products[1], products[1]
         if not self.gram[s, y] > 1e-16 * self.gram[y, y] > 0:
             self.clear()
             return False
-        self.with_g = products[2]
+        if g:
+            self.with_g = products[2]
         self.count, self.next = min(self.count + 1, self.m), (self.next + 1) % self.m
         return True
 

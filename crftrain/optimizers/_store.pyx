@@ -4,7 +4,6 @@ import numpy as np
 
 from .._kernels cimport simd
 
-from ..memory import zeros
 
 cdef extern from *:
     void __builtin_prefetch(const void*) noexcept nogil
@@ -25,7 +24,7 @@ cdef class Doubles(Store):
     cdef double[::1] numbers
 
     def __init__(self, n):
-        self.memory = zeros(n)
+        self.memory = np.zeros(n)
         self.numbers = self.memory
 
     cdef void swap(self, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
@@ -49,7 +48,7 @@ cdef class Singles(Store):
     cdef float[::1] numbers
 
     def __init__(self, n):
-        self.memory = zeros(n, np.float32)
+        self.memory = np.zeros(n, np.float32)
         self.numbers = self.memory
 
     cdef void swap(self, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
