@@ -11,7 +11,7 @@ from crftrain._tangent import kept_bytes
 from crftrain.optimizers import newton_cg
 from crftrain.optimizers._pairs import FEW, Preconditioned
 from crftrain.optimizers._sample import draw
-from crftrain.optimizers._trust import COLUMNS, Steihaug, TrustRegion
+from crftrain.optimizers._trust import COLUMNS, TRIALS, Steihaug, TrustRegion
 from crftrain.train import Limits, fit
 
 NEWTON, LBFGS = optimizers.get("newton-cg"), optimizers.get("lbfgs")
@@ -105,7 +105,9 @@ def test_a_flat_direction_ends_at_the_radius_or_nowhere():
     assert promise.bound
     np.testing.assert_allclose(inner.s, [-1.2, 0, -1.6])
     assert promise.decrease == pytest.approx(10)
-    assert solved(inner, np.array([3.0, 0.0, 4.0]), math.inf, never).decrease == 0
+    promise = solved(inner, np.array([3.0, 0.0, 4.0]), math.inf, never)
+    assert promise.bound
+    assert promise.decrease == 0
     assert solved(inner, np.zeros(3), 1.0, never).products == 0
 
 
@@ -311,6 +313,30 @@ def test_any_option_meets_lbfgs_on_a_larger_problem(options, l2):
     assert steps[-1].gap <= gap
     assert problem.objective(w) == pytest.approx(problem.objective(v), rel=1e-9)
     assert (np.diff([step.objective for step in steps]) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name != "one label"])
+def test_without_l2_it_descends_though_the_hessian_is_singular(name):
+    problem = kind(name).problem(l2=0.0)
+    opt, at_zero = start(problem, np.zeros(problem.n_features)), problem.objective(np.zeros(problem.n_features))
+    steps = []
+    for _ in range(30):
+        before, steps = problem.passes, [*steps, opt.step()]
+        assert problem.passes - before <= newton_cg.MOST + TRIALS
+        if steps[-1].done:
+            break
+    values = [at_zero, *(step.objective for step in steps)]
+    assert (np.diff(values) <= 1e-9).all()
+    assert np.abs(np.diff(values)).max() > 0.1
+    assert steps[-1].gap < 0.1 * problem.gap_at_zero()
+
+
+def test_no_step_far_from_the_optimum_asks_for_more_than_most_products(monkeypatch):
+    monkeypatch.setattr(newton_cg, "MOST", 3)
+    problem = larger().problem(l2=0.0)
+    opt = start(problem, np.zeros(problem.n_features), hessian_share=1.0)
+    products = [int(opt.step().note.split()[0]) for _ in range(5)]
+    assert max(products) == 3
 
 
 def test_the_last_models_converge_superlinearly():

@@ -47,8 +47,8 @@ class Preconditioned(Steihaug):
         histories = {"used": self.used, "met": self.met}
         return super().state(on) | {f"{name}_{key}": x for name, of in histories.items() for key, x in of.state().items()}
 
-    def restore(self, state, on):
-        super().restore(state, on)
+    def restore(self, state):
+        super().restore(state)
         for name, history in (("used", self.used), ("met", self.met)):
             history.restore({key: state[f"{name}_{key}"] for key in history.state()})
 
@@ -56,19 +56,17 @@ class Preconditioned(Steihaug):
         """z = M r; r'z."""
         scaled = self.r * self.root
         self.used.meet(scaled)
-        self.used.direction(scaled, self.z)
+        rz = -self.used.direction(scaled, self.z)
         self.z *= -self.root
-        return float(self.r @ self.z)
+        return rz
 
     def _advance(self, a):
-        d, Hd = self.met.scratch
-        np.divide(self.d, self.root, out=d)
-        np.multiply(self.Hd, self.root, out=Hd)
-        self.met.add(self.r)
+        np.multiply(self.Hd, self.root, out=self.met.scratch[1])
+        self.met.add()
         return super()._advance(a)[0], self._meet()
 
     def _along(self, b, sd, rz, dd):
-        d = self.d / self.root
+        d = np.divide(self.d, self.root, out=self.met.scratch[0])
         return float(self.s @ (d / self.root)), float(d @ d)
 
     def _z(self, columns):

@@ -2,7 +2,7 @@
 
     model of f around w:    f(w + s) ~ f + g's + s'Hs/2,   trusted where |s| <= radius
 
-    1. s: the minimum of the model, about, by the conjugate gradients of the subproblem
+    1. s: the minimum of the model, about, by the conjugate gradients of the subproblem; a flat model, without minimum, gets a radius
     2. rho = (f(w) - f(w + s)) / (what the model promised); where f drowns in rounding, slopes tell: -(g + g').s/2
     3. rho < ETA: the step is shortened along s until f falls enough, and with it the radius;
        else w <- w + s, and the radius shrinks where the promise was poor and grows where a bound step kept it
@@ -26,6 +26,8 @@ from ._linesearch import C1, drowned
 
 ETA, POOR, GOOD = 1e-4, 0.25, 0.75
 AGREE = 0.15
+FIRST = 1.0  # radius where there was none
+FLAT = 1e-12  # curvature, as a part of the largest, that may be rounding alone
 TRIALS = 40
 COLUMNS = 16384  # numbers that are updated together, so that they stay in the cache
 
@@ -35,8 +37,19 @@ class Promise(NamedTuple):
 
     decrease: float  # of the model
     norm: float
-    bound: bool  # it ends at the radius
+    bound: bool  # it ends at the radius, or would go on without end: the model is flat
     products: int
+
+
+class Sums(NamedTuple):
+    """The scalar products that conjugate gradients go by, and the decrease of the model so far."""
+
+    rr: float
+    rz: float
+    sd: float
+    dd: float
+    ss: float = 0.0
+    decrease: float = 0.0
 
 
 class Steihaug:
@@ -65,17 +78,17 @@ class Steihaug:
         self._meet()
         self._turn(0.0)
         rz = float(self.r @ self.d)
-        sd, dd = self._along(0.0, 0.0, rz, 0.0)
-        self.sums = float(self.r @ self.r), rz, sd, dd, 0.0, 0.0
+        self.sums = Sums(float(self.r @ self.r), rz, *self._along(0.0, 0.0, rz, 0.0))
 
     def run(self, radius, enough):
-        rr, rz, sd, dd, ss, decrease = self.sums  # r'r, r'z, s'd, d'd, s's
-        first, bound, k = rr, False, 0
+        rr, rz, sd, dd, ss, decrease = self.sums
+        first, bound, k, top = rr, False, 0, 0.0
         while rz > 0:
             self.product(self.d, self.Hd)
             k += 1
             dHd = float(self.d @ self.Hd)
-            a = rz / dHd if dHd > 0 else math.inf
+            top = max(top, dHd / dd)
+            a = rz / dHd if dHd > FLAT * top * dd else math.inf
             bound = not ss + 2 * a * sd + a * a * dd < radius * radius
             if bound and math.isinf(radius):
                 break  # flat: no minimum that way
@@ -90,20 +103,30 @@ class Steihaug:
             sd, dd = self._along(b, sd + a * dd, rz, dd)
             if bound or enough(k, decrease, gain, math.sqrt(rr / first)):
                 break
-        self.sums = rr, rz, sd, dd, ss, decrease
+        self.sums = Sums(rr, rz, sd, dd, ss, decrease)
         return Promise(decrease, math.sqrt(ss), bound, k)
 
     def state(self, on):
         """`on`: the next run() goes on."""
         return {"s": self.s, "r": self.r, "d": self.d, "sums": np.array(self.sums)} if on else {}
 
-    def restore(self, state, on):
-        if on:
+    def restore(self, state):
+        if "sums" in state:
             self.s[:], self.r[:], self.d[:] = state["s"], state["r"], state["d"]
-            self.sums = tuple(map(float, state["sums"]))
+            self.sums = Sums(*map(float, state["sums"]))
+
+    @property
+    def unfinished(self):
+        """There is something left for another run()."""
+        return self.sums.rz > 0
+
+    def agrees(self, gradient):
+        """The gradient at s is what the model says: |gradient + r| <= AGREE |r|."""
+        rr = self.sums.rr
+        return float(gradient @ gradient + 2 * (gradient @ self.r)) + rr <= AGREE**2 * rr
 
     def _meet(self):
-        """There is a new r."""
+        """A model begins: before its first direction."""
 
     def _along(self, b, sd, rz, dd):
         """s'd and d'd of the next direction, from those of the last: r is orthogonal to s and d."""
@@ -112,7 +135,7 @@ class Steihaug:
     def _advance(self, a):
         """s += a d, r -= a Hd; |r|^2 and r'z."""
         rr = rz = 0.0
-        for columns in self.columns():
+        for columns in self._columns():
             r, room = self.r[columns], self.room[: len(self.r[columns])]
             self.s[columns] += np.multiply(self.d[columns], a, out=room)
             r -= np.multiply(self.Hd[columns], a, out=room)
@@ -122,7 +145,7 @@ class Steihaug:
 
     def _turn(self, b):
         """d = z + b d."""
-        for columns in self.columns():
+        for columns in self._columns():
             d = self.d[columns]
             d *= b
             d += self._z(columns)
@@ -131,17 +154,12 @@ class Steihaug:
         r = self.r[columns]
         return r if self.inverse is None else np.multiply(r, self.inverse[columns], out=self.room[: len(r)])
 
-    @property
-    def unfinished(self):
-        """There is something left for another run()."""
-        return self.sums[1] > 0
-
-    def columns(self):
+    def _columns(self):
         return (slice(first, first + COLUMNS) for first in range(0, len(self.s), COLUMNS))
 
 
 class TrustRegion:
-    """The outer loop over w, which is at the point reached; f and `gradient` are those there.
+    """The outer loop over w, which is at the point reached; f and `gradient` are those there. `on`: the next step goes on with its model.
 
     enter(w, g) -> f with the gradient in g, after which the subproblem's products are those at w, as long as w has these values;
     evaluate(w, g) is the same and leaves the products alone. w is entered already.
@@ -150,28 +168,35 @@ class TrustRegion:
     def __init__(self, enter, evaluate, subproblem, w, g, f, radius=math.inf):
         self.enter, self.evaluate, self.subproblem = enter, evaluate, subproblem
         self.w, self.g, self.f, self.radius = w, g, f, radius
-        self.gradient, self.on = g, False
+        self.on = False
         self.origin, self.reached = np.empty_like(w), np.empty_like(w)  # of a model, with f `before` and g; w where it goes on
+
+    @property
+    def gradient(self):
+        return self.subproblem.Hd if self.on else self.g
 
     def step(self, enough, exact=False):
         """Steps 1) to 4), 4) where the model is exact; the Promise, or None where no step lowers f any more."""
         inner, evaluate = self.subproblem, self.evaluate if exact else self.enter
         if self.on:
-            self.w[:] = self.origin
+            self.reached[:], self.w[:] = self.w, self.origin
         else:
             self.origin[:], self.before = self.w, self.f
             inner.begin(self.g)
         promise = inner.run(self.radius, enough)
+        if promise.bound and not promise.decrease > 0:
+            self.radius = FIRST
+            promise = inner.run(self.radius, enough)
         if not promise.decrease > 0:
             return None
-        slope, a, gradient = float(self.g @ inner.s), 1.0, inner.Hd
+        slope, a = float(self.g @ inner.s), 1.0
         f = self._try(evaluate, a)
         rho = self._decrease(f, slope, a) / promise.decrease
         if self.on and not (rho >= ETA and (f <= self.f or drowned(f, self.f))):
             return self._turn_back(promise)
-        self.on = exact and rho >= ETA and not promise.bound and inner.unfinished and self._agrees()
+        self.on = exact and rho >= ETA and not promise.bound and inner.unfinished and inner.agrees(inner.Hd)
         if self.on:
-            self.reached[:], self.f, self.gradient = self.w, f, gradient
+            self.f = f
             return promise
         if rho >= ETA:
             self._resize(rho, promise)
@@ -185,13 +210,13 @@ class TrustRegion:
                     break
             else:
                 self.w[:] = self.origin
-                self.f, self.gradient = self.enter(self.w, self.g), self.g
+                self.f = self.enter(self.w, self.g)
                 return None
             self.radius = a * promise.norm
         if exact:
-            f = self.enter(self.w, gradient)
-        self.f, self.g[:] = f, gradient
-        self.gradient = self.g
+            self.f = self.enter(self.w, self.g)
+        else:
+            self.f, self.g[:] = f, inner.Hd
         return promise
 
     def state(self):
@@ -201,17 +226,16 @@ class TrustRegion:
     def restore(self, state):
         """After w, or its origin where state() had one, was entered."""
         self.radius, self.on = float(state["radius"]), "origin" in state
-        self.subproblem.restore(state, self.on)
+        self.subproblem.restore(state)
         if self.on:
             self.origin[:], self.before = self.w, self.f
-            self.reached[:] = state["w"]
-            self.f, self.gradient = self.evaluate(self.reached, self.subproblem.Hd), self.subproblem.Hd
-            self.w[:] = self.reached
+            self.w[:] = state["w"]
+            self.f = self.evaluate(self.w, self.subproblem.Hd)
 
     def _turn_back(self, promise):
         """To the point reached, for a new model there."""
         self.w[:] = self.reached
-        self.f, self.gradient = self.enter(self.w, self.g), self.g
+        self.f = self.enter(self.w, self.g)
         self.radius, self.on = promise.norm / 2, False
         return promise
 
@@ -221,14 +245,6 @@ class TrustRegion:
         np.multiply(inner.s, a, out=self.w)
         self.w += self.origin
         return evaluate(self.w, inner.Hd)
-
-    def _agrees(self):
-        """The gradient at w is what the model says: |gradient + r| <= AGREE |r|."""
-        inner, apart = self.subproblem, 0.0
-        for columns in inner.columns():
-            difference = np.add(inner.Hd[columns], inner.r[columns], out=inner.room[: len(inner.r[columns])])
-            apart += float(difference @ difference)
-        return apart <= AGREE**2 * inner.sums[0]
 
     def _decrease(self, f, slope, a):
         if drowned(f, self.before):

@@ -4,7 +4,8 @@
 
     1. s ~ -H^-1 g by CG within a trust region, w <- w + s     (_trust)
     2. CG ends when |r| fell to FALL of what it was or, far from the optimum, its k-th product brought less than C / k of what
-       all of them brought (Nash and Sofer); near it after RUN products, to go on in the next step if the model holds (_trust)
+       all of them brought (Nash and Sofer), or after MOST, since without l2 gains need not shrink; near it after RUN products,
+       to go on in the next step if the model holds (_trust)
     3. far from the optimum H is that of a sample: with x = gap / gap at zero, SHARE (NEAR / x)^POWER of the sequences,
        drawn in proportion to their doubts, sum_t 1 - sum_j P(y_t = j)^2, and weighted by 1 / chance
     4. from x = LATE on CG is preconditioned by the root of the Hessian's diagonal at that point     (_diagonal)
@@ -12,8 +13,9 @@
 
 Forward and backward vectors are kept by the pass that computes the gradient, so that a product needs neither exponentials
 nor sums of them. What makes it fast is 3), since far from the optimum a step on the exact H is no better than one on a tenth
-of it, and 4) near it. Why the root: rare attributes give H a cluster of eigenvalues just above lambda, frequent ones some large
-values, one each. The whole diagonal brings these down and spreads the cluster to lambda / H_pp; its root does half of both.
+of it, and near it that 2) keeps a model. Why the root in 4): rare attributes give H a cluster of eigenvalues just above lambda,
+frequent ones some large values, one each. The whole diagonal brings these down and spreads the cluster to lambda / H_pp; its
+root does half of both.
 
 References: Tsuboi, Unno, Kashima, Okazaki 2011 (products); Nash, Sofer, "Assessing a search direction within a truncated-Newton
 method", 1990 (2); Byrd, Chin, Neveitt, Nocedal, "On the use of stochastic Hessian information in optimization methods for machine
@@ -32,7 +34,7 @@ from ._sample import draw
 from ._trust import Steihaug, TrustRegion
 from .base import Algorithm, Option, Step
 
-C, FALL, RUN, LATE = 0.5, 0.2, 20, 1e-3
+C, FALL, MOST, RUN, LATE = 0.5, 0.2, 200, 20, 1e-3
 SHARE, NEAR, POWER = 0.2, 0.02, 0.5
 
 
@@ -60,20 +62,20 @@ class NewtonCG:
         if self.region.on or late and (self.curvature.sampled == 1).all():
             promise = self.region.step(lambda k, decrease, gain, fall: fall <= FALL or k == RUN, exact=True)
         else:
-            promise = self.region.step(lambda k, decrease, gain, fall: k * gain <= C * decrease or fall <= FALL or k == 10 * RUN)
+            promise = self.region.step(lambda k, decrease, gain, fall: k * gain <= C * decrease or fall <= FALL or k == MOST)
         if promise is None:
             return self._report(done="no step lowers the objective any more: rounding")
         return self._report(note=f"{promise.products} products")
 
     def _first(self):
         """The start: where it is not zero it may be near the optimum, or the optimum."""
-        if not self.w.any():
-            self._draw()
-            self._start()
-            return self.step()
-        self.ratio = 0.0  # all sequences, if it is up to --hessian-share auto
+        warm = self.w.any()
+        if warm:
+            self.ratio = 0.0  # all sequences, if it is up to --hessian-share auto
         self._draw()
         self._start()
+        if not warm:
+            return self.step()
         first = self._report()
         if self.ratio >= LATE and self.share == "auto":
             self._enter(self.w, self.region.g)
@@ -83,11 +85,10 @@ class NewtonCG:
         g = np.empty_like(self.w)
         f = self._fill(self.w, g)
         self.region = TrustRegion(self._enter, self.problem.value_and_gradient, self.subproblem, self.w, g, f)
-        self.gap_at_zero = self.problem.gap_at_zero()
 
     def _report(self, **said):
-        gap = max_norm(self.region.gradient)
-        self.ratio = gap / self.gap_at_zero if self.gap_at_zero else 0.0
+        gap, at_zero = max_norm(self.region.gradient), self.problem.gap_at_zero()
+        self.ratio = gap / at_zero if at_zero else 0.0
         return Step(self.region.f, gap, **said)
 
     def _enter(self, w, g):
