@@ -41,8 +41,16 @@ def quadratic(size=40, seed=0):
     return (q * np.logspace(-2, 2, size)) @ q.T, rng.normal(size=size)
 
 
+def times(hessian):
+    return lambda v, out: np.matmul(hessian, v, out=out)
+
+
 def subproblem(hessian):
-    return Steihaug(len(hessian), lambda v, out: np.matmul(hessian, v, out=out))
+    return Steihaug(len(hessian), times(hessian))
+
+
+def with_pairs(hessian, m=8):
+    return Preconditioned(len(hessian), times(hessian), m, 1)
 
 
 def never(k, decrease, gain, fall):
@@ -118,7 +126,7 @@ def test_preconditioned_steps_are_those_of_the_scaled_problem(radius):
     diagonal = np.exp(np.random.default_rng(1).normal(size=len(g)))
     root = np.sqrt(diagonal)
     inner, scaled = subproblem(hessian), subproblem(hessian / root / root[:, None])
-    inner.inverse = 1 / diagonal
+    inner.precondition(1 / diagonal)
     for products in (1, 3, 10):
         ends = lambda k, decrease, gain, fall, products=products: k == products  # noqa: E731
         promise, right = solved(inner, g, radius, ends), solved(scaled, g / root, radius, ends)
@@ -126,20 +134,16 @@ def test_preconditioned_steps_are_those_of_the_scaled_problem(radius):
         np.testing.assert_allclose(inner.s * root, scaled.s, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("make", [Steihaug, lambda size, product: Preconditioned(size, product, 8, 1)], ids=["plain", "with pairs"])
+@pytest.mark.parametrize("make", [subproblem, with_pairs])
 def test_a_run_goes_on_where_the_last_ended(make):
     hessian, g = quadratic()
-    whole, parts = (make(len(g), lambda v, out: np.matmul(hessian, v, out=out)) for _ in range(2))
+    whole, parts = (make(hessian) for _ in range(2))
     for right in (g, g[::-1]):
         promise = solved(whole, right, math.inf, lambda k, decrease, gain, fall: k == 11)
         solved(parts, right, math.inf, lambda k, decrease, gain, fall: k == 4)
         again = parts.run(math.inf, lambda k, decrease, gain, fall: k == 7)
         assert again == promise._replace(products=7)
         assert parts.s.tobytes() == whole.s.tobytes()
-
-
-def with_pairs(hessian, m):
-    return Preconditioned(len(hessian), lambda v, out: np.matmul(hessian, v, out=out), m, 1)
 
 
 def test_the_directions_of_one_run_shorten_the_next():
@@ -164,7 +168,7 @@ def test_a_short_run_leaves_the_directions_before_it():
 def test_with_pairs_the_radius_is_that_of_the_diagonal(radius, scaled):
     hessian, g = quadratic()
     diagonal = np.exp(np.random.default_rng(1).normal(size=len(g))) if scaled else np.ones(len(g))
-    inner = with_pairs(hessian, 8)
+    inner = with_pairs(hessian)
     inner.precondition(1 / diagonal)
     for right in (g, -2 * g[::-1]):
         promise = solved(inner, right, radius, never)
@@ -180,7 +184,7 @@ def test_long_vectors_are_updated_piece_by_piece():
     inner = Steihaug(size, lambda v, out: np.multiply(diagonal, v, out=out))
     solved(inner, g, math.inf, until(1e-9))
     np.testing.assert_allclose(inner.s, -g / diagonal, atol=1e-9)
-    inner.inverse = 1 / diagonal
+    inner.precondition(1 / diagonal)
     assert solved(inner, g, math.inf, until(1e-9)).products == 1
     np.testing.assert_allclose(inner.s, -g / diagonal, atol=1e-9)
 
