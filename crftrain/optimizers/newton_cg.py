@@ -167,7 +167,7 @@ ALGORITHM = Algorithm(
     passes=500,
     details=(
         "For exact optima; sag is sooner at 1e-3 of it. Seconds to (f - f*)/f* = 1e-6 on CoNLL-2000 chunking, one thread: all features\n"
-        "21.3 where lbfgs takes 52.6, those observed 11.0 and 14.8. A product costs about a gradient, 1.6 times as much with --cache 0\n"
+        "21.1 where lbfgs takes 54.5, those observed 9.8 and 14.3. A product costs about a gradient, 1.6 times as much with --cache 0\n"
         "and 3.5 to 5 times by --hvp ad. With attributes on label pairs nothing is kept."
     ),
 )
