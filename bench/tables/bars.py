@@ -26,7 +26,7 @@ class Measured:
 
     def __init__(self, bench, task, folder):
         self.bench, self.task, self.folder = bench, task, folder
-        self.repeats, self.times, self.iterations = (3, 1, 12) if bench.quick else (7, TIMES, 30)
+        self.repeats, self.times, self.iterations = (3, 1, 12) if bench.quick else (60, TIMES, 30)
 
     def setting(self, features="observed", transitions="full"):
         return Setting(self.task, features, transitions)
