@@ -25,6 +25,7 @@ cdef class Diagonal(Curvature):
         cdef double[::1] nodes, pairs
         corpus = sequences.corpus
         self.squares = sequences.s
+        self.squares.listed.ptr = NULL      # its values are not squared
         self.keep_squares = [
             None if observations is None or observations.value is None else np.append(observations.value**2, 0.0)
             for observations in (corpus.nodes, corpus.pairs)

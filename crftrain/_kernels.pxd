@@ -1,6 +1,6 @@
 """All mathematics of one sequence: gather, forward-backward, Viterbi, scatter."""
 
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uintptr_t
 
 
 cdef extern from "_simd.h":
@@ -19,6 +19,14 @@ cdef extern from "_simd.h":
         int whole               # every dense block has all L labels
         const uint64_t* present  # else bit j of present[a]: dense attribute a has a weight for label j; NULL if L > 64
 
+    ctypedef struct Listed:
+        const int64_t* ptr      # [n+1] the weights of sparse blocks that sequence i meets are ptr[i] .. ptr[i+1]
+        const uint32_t* from_ "from"    # w[from[e]] is a part of
+        const uint32_t* to      # psi[to[e]], to = t * LP + label
+        const double* value     # or NULL: all are 1
+
+    enum: LISTED_AHEAD          # more of them follow the last
+
     ctypedef struct Table:
         const double* pairs     # [entries+1][2] an odd function over [0, 1] and its differences
         double entries, slope
@@ -28,6 +36,10 @@ cdef extern from "_simd.h":
         const char* name
         void gather(const Occurrences*, const Blocks*, int64_t first, int64_t T, int L, int LP, double* psi) noexcept nogil
         void scatter(const Occurrences*, const Blocks*, int64_t first, int64_t T, int L, int LP, const double* q) noexcept nogil
+        void gather_listed(const Occurrences*, const Blocks*, const Listed*, int64_t i, int64_t first, int64_t T, int LP,
+                           double* psi) noexcept nogil
+        void scatter_listed(const Occurrences*, const Blocks*, const Listed*, int64_t i, int64_t first, int64_t T, int LP,
+                            const double* q) noexcept nogil
         void scatter_present(const Occurrences*, const Blocks*, int64_t first, int64_t T, int L, int LP, const double* q) noexcept nogil
         double exp_rows(int64_t rows, int L, int LP, const double* psi, double* x, double* top) noexcept nogil
         double forward(int L, int LP, const double* previous, const double* M, const double* x, double* next) noexcept nogil
@@ -69,6 +81,7 @@ cdef struct Tokens:                     # an encoded corpus
     Occurrences nodes
     Occurrences distinct                # of nodes, at least one of each attribute of a sequence
     Occurrences pairs                   # attributes of label pairs (t-1, t); ptr NULL: there are none
+    Listed listed                       # what sparse blocks say of nodes; ptr NULL: they are looked up
 
 
 cdef struct Weights:                    # what a weight vector says to a lattice
@@ -136,6 +149,7 @@ cdef class BlockView:
 cdef int padded_labels(int L) noexcept nogil
 cdef int64_t tokens_between_signals(int L) noexcept nogil
 cdef object aligned(int64_t n)          # n zeros that begin at a cache line
+cdef void scatter_nodes(const Tokens* s, const Blocks* nodes, int64_t i, int L, int LP, const double* q) noexcept nogil
 cdef void set_transitions(Weights* W) noexcept nogil
 cdef void scatter_pairs(const Tokens* s, const Blocks* pairs, int64_t first, int64_t T, const Lattice* X) noexcept nogil
 cdef void gather_pairs(const Weights* W, const Tokens* s, int64_t first, int64_t T, double* e) noexcept nogil
@@ -156,6 +170,7 @@ cdef class Gradient:
     cdef int use(self, double[::1] g) except -1
     cdef void add(self, const Tokens* s, int64_t i, const Lattice* X) noexcept nogil
     cdef void add_tokens(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil
+    cdef void add_rest(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil
     cdef int collect(self) except -1
 
 

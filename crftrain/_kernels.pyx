@@ -77,13 +77,13 @@ cdef bint lattice_fit(Lattice* X, int64_t T, bint pairs) noexcept nogil:
     if T <= X.capacity and (not pairs or T <= X.pair_capacity):
         return True
     free(X.memory)
-    room = max(64, T + T // 4)
+    room = max(64, (T + T // 4 + 7) // 8 * 8)
     row, square = room * X.LP, room * X.L * X.LP if pairs else 0
     X.capacity, X.pair_capacity = 0, 0
-    X.memory = <double*> malloc((7 * row + 3 * room + 2 * square) * sizeof(double))
+    X.memory = <double*> malloc((8 + 7 * row + 3 * room + 2 * square) * sizeof(double))
     if X.memory == NULL:
         return False
-    at = X.memory
+    at = X.memory + (64 - <uintptr_t> X.memory % 64) // sizeof(double)      # all rows begin at a cache line
     X.psi, X.x, X.a, X.b, X.v, X.q = at, at + row, at + 2 * row, at + 3 * row, at + 4 * row, at + 5 * row
     X.come_from = <int32_t*> (at + 6 * row)
     at += 7 * row
@@ -98,7 +98,10 @@ cdef bint lattice_fit(Lattice* X, int64_t T, bint pairs) noexcept nogil:
 cdef void gather(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil:
     """psi, and e where attributes sit on label pairs. The lattice must have room."""
     cdef int64_t first = s.seq[i], T = s.seq[i + 1] - first
-    simd.gather(&s.nodes, &W.nodes, first, T, W.L, W.LP, X.psi)
+    if s.listed.ptr != NULL:
+        simd.gather_listed(&s.nodes, &W.nodes, &s.listed, i, first, T, W.LP, X.psi)
+    else:
+        simd.gather(&s.nodes, &W.nodes, first, T, W.L, W.LP, X.psi)
     if s.pairs.ptr != NULL:
         gather_pairs(W, s, first, T, X.e)
 
@@ -455,7 +458,7 @@ cdef class Scorer:
     def __init__(self, layout):
         cdef int L = layout.n_labels, LP = padded_labels(L)
         self.view = BlockView(layout)
-        self.trans, self.M, self.MT = np.zeros(L * LP + 8), np.zeros(L * LP + 8), np.zeros(L * LP + 8)
+        self.trans, self.M, self.MT = aligned(L * LP), aligned(L * LP), aligned(L * LP)
         self.W.L, self.W.LP = L, LP
         self.W.trans, self.W.M, self.W.MT = &self.trans[0], &self.M[0], &self.MT[0]
 
@@ -497,11 +500,16 @@ cdef class Gradient:
 
     cdef void add(self, const Tokens* s, int64_t i, const Lattice* X) noexcept nogil:
         """g += F' (q, edge, P) of sequence i."""
-        self.add_tokens(s, s.seq[i], s.seq[i + 1] - s.seq[i], X)
+        scatter_nodes(s, &self.view.nodes, i, X.L, X.LP, X.q)
+        self.add_rest(s, s.seq[i], s.seq[i + 1] - s.seq[i], X)
 
     cdef void add_tokens(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil:
         """The same for T tokens of one sequence or several."""
         simd.scatter(&s.nodes, &self.view.nodes, first, T, X.L, X.LP, X.q)
+        self.add_rest(s, first, T, X)
+
+    cdef void add_rest(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil:
+        """edge and P."""
         simd.axpy(X.L * X.LP, 1.0, X.edge, &self.edge[0])
         if s.pairs.ptr != NULL:
             scatter_pairs(s, &self.view.pairs, first, T, X)
@@ -515,6 +523,15 @@ cdef class Gradient:
         for k in range(transition.shape[0]):
             self.view.vector[first + k] += self.edge[transition[k] // L * LP + transition[k] % L]
         return 0
+
+
+cdef void scatter_nodes(const Tokens* s, const Blocks* nodes, int64_t i, int L, int LP, const double* q) noexcept nogil:
+    """The blocks of sequence i += q."""
+    cdef int64_t first = s.seq[i], T = s.seq[i + 1] - first
+    if s.listed.ptr != NULL:
+        simd.scatter_listed(&s.nodes, nodes, &s.listed, i, first, T, LP, q)
+    else:
+        simd.scatter(&s.nodes, nodes, first, T, L, LP, q)
 
 
 cdef void scatter_pairs(const Tokens* s, const Blocks* pairs, int64_t first, int64_t T, const Lattice* X) noexcept nogil:

@@ -25,6 +25,16 @@ typedef struct {
     const uint64_t *present; /* else bit j of present[a] says that dense attribute a has a weight for label j; NULL if L > 64 */
 } Blocks;
 
+/* The weights of the sparse blocks that each sequence meets, one by one; LISTED_AHEAD more follow the last that may be read in vain. */
+typedef struct {
+    const int64_t *ptr;       /* sequence i has those from ptr[i] to ptr[i + 1] */
+    const uint32_t *from;     /* w[from[e]] is a part of */
+    const uint32_t *to;       /* psi[to[e]], to = t * LP + label */
+    const double *value;      /* NULL: all are 1 */
+} Listed;
+
+#define LISTED_AHEAD 32
+
 /* An odd function over [-1, 1]: f(i / entries) and how much more f((i + 1) / entries) is, for i = 0 .. entries. Up to `straight`
  * it is as good as slope x. */
 typedef struct {
@@ -41,7 +51,12 @@ typedef struct {
     /* blocks of the token's attributes += q[t] */
     void (*scatter)(const Occurrences *o, const Blocks *b, int64_t first, int64_t T, int L, int LP, const double *q);
 
-    /* the same, but labels for which a block has no weight stay as they are: for weights, not for sums that are masked later */
+    /* the same, the weights of sparse blocks listed: sequence i is the T tokens from `first` on. Padding of psi is any number. */
+    void (*gather_listed)(const Occurrences *o, const Blocks *b, const Listed *l, int64_t i, int64_t first, int64_t T, int LP, double *psi);
+    void (*scatter_listed)(const Occurrences *o, const Blocks *b, const Listed *l, int64_t i, int64_t first, int64_t T, int LP,
+                           const double *q);
+
+    /* scatter, but labels for which a block has no weight stay as they are: for weights, not for sums that are masked later */
     void (*scatter_present)(const Occurrences *o, const Blocks *b, int64_t first, int64_t T, int L, int LP, const double *q);
 
     /* x = exp(psi - top), top[r] the row's maximum, padding 0; returns the widest spread of a row's scores */

@@ -55,15 +55,20 @@ INLINE void FN(fetch_block)(const Occurrences *o, const Blocks *b, int64_t k, in
     }
 }
 
+/* psi = the sum of a token's whole rows */
+INLINE void FN(gather_rows)(const Occurrences *o, const Blocks *b, int64_t from, int64_t to, int LP, double *psi) {
+    if (LP > 24) /* a wide row is visited panel by panel: bring it all near at the first */
+        for (int64_t k = from; k < to; k++) PREFETCH(b->rows + o->attr[k] * b->stride + 24);
+#define CALL(W) FN(sum_rows)(W, o, b, from, to, at, psi)
+    PANELS(LP, CALL)
+#undef CALL
+}
+
 static void FN(gather)(const Occurrences *o, const Blocks *b, int64_t first, int64_t T, int L, int LP, double *psi) {
     const int64_t end = o->ptr[first + T];
     for (int64_t t = 0; t < T; t++, psi += LP) {
-        int64_t from = o->ptr[first + t], split = o->split[first + t], to = o->ptr[first + t + 1];
-        if (LP > 24) /* a wide row is visited panel by panel: bring it all near at the first */
-            for (int64_t k = from; k < split; k++) PREFETCH(b->rows + o->attr[k] * b->stride + 24);
-#define CALL(W) FN(sum_rows)(W, o, b, from, split, at, psi)
-        PANELS(LP, CALL)
-#undef CALL
+        int64_t split = o->split[first + t], to = o->ptr[first + t + 1];
+        FN(gather_rows)(o, b, o->ptr[first + t], split, LP, psi);
         for (int64_t k = split; k < to; k++) {
             FN(fetch_block)(o, b, k, end);
             int32_t a = o->attr[k];
@@ -89,13 +94,17 @@ INLINE void FN(add_to_rows)(const int W, const Occurrences *o, const Blocks *b, 
 }
 
 /* The padding of q is zero, so what a padded row writes past its L labels leaves the next block as it is. */
+INLINE void FN(scatter_rows)(const Occurrences *o, const Blocks *b, int64_t from, int64_t to, int LP, const double *q) {
+#define CALL(W) FN(add_to_rows)(W, o, b, from, to, at, q)
+    PANELS(LP, CALL)
+#undef CALL
+}
+
 static void FN(scatter)(const Occurrences *o, const Blocks *b, int64_t first, int64_t T, int L, int LP, const double *q) {
     const int64_t end = o->ptr[first + T];
     for (int64_t t = 0; t < T; t++, q += LP) {
-        int64_t from = o->ptr[first + t], split = o->split[first + t], to = o->ptr[first + t + 1];
-#define CALL(W) FN(add_to_rows)(W, o, b, from, split, at, q)
-        PANELS(LP, CALL)
-#undef CALL
+        int64_t split = o->split[first + t], to = o->ptr[first + t + 1];
+        FN(scatter_rows)(o, b, o->ptr[first + t], split, LP, q);
         for (int64_t k = split; k < to; k++) {
             FN(fetch_block)(o, b, k, end);
             int32_t a = o->attr[k];
@@ -103,6 +112,39 @@ static void FN(scatter)(const Occurrences *o, const Blocks *b, int64_t first, in
             for (int64_t p = b->ptr[a]; p < b->ptr[a + 1]; p++) b->w[p] += c * q[b->label[p]];
         }
     }
+}
+
+/* The same two where the weights of sparse blocks are listed one by one: no block to look up, no branch to foretell. */
+static void FN(gather_listed)(const Occurrences *o, const Blocks *b, const Listed *l, int64_t i, int64_t first, int64_t T, int LP,
+                              double *psi) {
+    const double *const w = b->w;
+    for (int64_t t = 0; t < T; t++) FN(gather_rows)(o, b, o->ptr[first + t], o->split[first + t], LP, psi + t * LP);
+    if (l->value)
+        for (int64_t e = l->ptr[i]; e < l->ptr[i + 1]; e++) {
+            PREFETCH(w + l->from[e + LISTED_AHEAD]);
+            psi[l->to[e]] += l->value[e] * w[l->from[e]];
+        }
+    else
+        for (int64_t e = l->ptr[i]; e < l->ptr[i + 1]; e++) {
+            PREFETCH(w + l->from[e + LISTED_AHEAD]);
+            psi[l->to[e]] += w[l->from[e]];
+        }
+}
+
+static void FN(scatter_listed)(const Occurrences *o, const Blocks *b, const Listed *l, int64_t i, int64_t first, int64_t T, int LP,
+                               const double *q) {
+    double *const w = b->w;
+    for (int64_t t = 0; t < T; t++) FN(scatter_rows)(o, b, o->ptr[first + t], o->split[first + t], LP, q + t * LP);
+    if (l->value)
+        for (int64_t e = l->ptr[i]; e < l->ptr[i + 1]; e++) {
+            PREFETCH(w + l->from[e + LISTED_AHEAD]);
+            w[l->from[e]] += l->value[e] * q[l->to[e]];
+        }
+    else
+        for (int64_t e = l->ptr[i]; e < l->ptr[i + 1]; e++) {
+            PREFETCH(w + l->from[e + LISTED_AHEAD]);
+            w[l->from[e]] += q[l->to[e]];
+        }
 }
 
 /* v += c d over a row; add_present only at the labels that the bits name */
@@ -405,20 +447,28 @@ INLINE void FN(product_tile)(const int R, const int NV, const int fresh, int64_t
     UNROLL for (int x = 0; x < R; x++) UNROLL for (int j = 0; j < NV; j++) STORE(C + (int64_t)x * LP + j * VW, acc[x][j]);
 }
 
+/* R rows of C, panel by panel */
+INLINE void FN(product_rows)(const int R, const int fresh, int64_t n, int64_t by_k, int64_t by_x, int LP, const double *a, const double *M,
+                             const double *a2, const double *M2, double *C) {
+    for (int at = 0; at < LP;) {
+        int left = (LP - at) / VW, NV = left >= 3 && left != 4 ? 3 : left >= 2 ? 2 : 1;
+#define TILED(NV) FN(product_tile)(R, NV, fresh, n, by_k, by_x, LP, a, M + at, a2, a2 ? M2 + at : NULL, C + at)
+        if (NV == 3) TILED(3);
+        else if (NV == 2) TILED(2);
+        else TILED(1);
+#undef TILED
+        at += NV * VW;
+    }
+}
+
+/* C[rows], in tiles; the last one may write rows beyond, fewer than TILE / 2 */
 INLINE void FN(product)(const int fresh, int64_t rows, int64_t n, int64_t by_k, int64_t by_x, int LP, const double *a, const double *M,
                         const double *a2, const double *M2, double *C) {
-    for (int64_t x = 0; x < rows; x += TILE)
-        for (int at = 0; at < LP;) {
-            int left = (LP - at) / VW, NV = left >= 3 && left != 4 ? 3 : left >= 2 ? 2 : 1;
-#define TILED(NV)                                                                                                           \
-    FN(product_tile)(TILE, NV, fresh, n, by_k, by_x, LP, a + x * by_x, M + at, a2 ? a2 + x * by_x : NULL, a2 ? M2 + at : NULL, \
-                     C + x * LP + at)
-            if (NV == 3) TILED(3);
-            else if (NV == 2) TILED(2);
-            else TILED(1);
-#undef TILED
-            at += NV * VW;
-        }
+    int64_t x = 0;
+#define ROWS(R) FN(product_rows)(R, fresh, n, by_k, by_x, LP, a + x * by_x, M, a2 ? a2 + x * by_x : NULL, M2, C + x * LP)
+    for (; x + TILE / 2 < rows; x += TILE) ROWS(TILE);
+    for (; x < rows; x += TILE / 2) ROWS(TILE / 2);
+#undef ROWS
 }
 
 /* out[t] = a[t]' M for T rows */
@@ -578,7 +628,7 @@ static void FN(exchange)(int64_t n, double *x, float *memory) {
 #include "_simd_adagrad.h"
 
 static const Simd FN(table) = {
-    NAME, FN(gather), FN(scatter), FN(scatter_present), FN(exp_rows), FN(forward), FN(backward), FN(outer), FN(viterbi),
+    NAME, FN(gather), FN(scatter), FN(gather_listed), FN(scatter_listed), FN(scatter_present), FN(exp_rows), FN(forward), FN(backward), FN(outer), FN(viterbi),
     FN(settle), FN(settle_rows), FN(dot), FN(axpy), FN(tangent), FN(log_sums),
     FN(keep_present), FN(exchange), FN(scatter_rated), FN(fade), FN(adapt), FN(look_up),
     FN(adagrad_sleep), FN(adagrad_step),

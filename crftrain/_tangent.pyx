@@ -43,6 +43,7 @@ from ._kernels cimport (
     lattice_free,
     lattice_new,
     padded_labels,
+    scatter_nodes,
     simd,
 )
 
@@ -58,7 +59,7 @@ cdef class Direction:
     def __init__(self, layout):
         self.view = BlockView(layout)
         cdef int L = self.view.L, LP = self.view.LP
-        self.trans, self.R, self.RT = np.zeros(L * LP + 8), np.zeros(L * LP + 8), np.zeros(L * LP + 8)
+        self.trans, self.R, self.RT = aligned(L * LP), aligned(L * LP), aligned(L * LP)
         self.V.L, self.V.LP = L, LP
         self.V.trans, self.V.M, self.V.MT = &self.trans[0], &self.R[0], &self.RT[0]
 
@@ -89,7 +90,7 @@ cdef class Workspace:
         self.X, self.dX = lattice_new(L), lattice_new(L)
         if self.X == NULL or self.dX == NULL:
             raise MemoryError()
-        self.C, self.expected = aligned(self.X.LP * self.X.LP), np.zeros(L * self.X.LP)
+        self.C, self.expected = aligned(self.X.LP * self.X.LP), aligned(L * self.X.LP)
 
     def __dealloc__(self):
         lattice_free(self.X)
@@ -119,7 +120,7 @@ cdef class Curvature:
         self.rows = aligned(int(sizes.sum()) + SLACK * LP)
         self.good, self.weight, self.doubt = np.zeros(n, np.uint8), np.ones(n), np.zeros(n)
         self.expected = np.zeros((threads, L * LP))
-        self.M, self.MT = np.zeros(L * LP + 8), np.zeros(L * LP + 8)
+        self.M, self.MT = aligned(L * LP), aligned(L * LP)
         self.direction = Direction(layout)
 
     @property
@@ -196,7 +197,7 @@ cdef class Curvature:
 
     cdef bint add_product(self, const Tokens* s, int64_t i, double scale, Gradient gradient, Workspace room) noexcept nogil:
         """gradient += scale F' (tangents) of sequence i; False where there is no memory or log Z is no number."""
-        cdef int64_t first = s.seq[i], T = s.seq[i + 1] - first, size = T * self.W.LP, n_soon = 0
+        cdef int64_t T = s.seq[i + 1] - s.seq[i], size = T * self.W.LP, n_soon = 0
         cdef const double* rows
         cdef const double* soon = NULL
         cdef Lattice* X = room.X
@@ -209,7 +210,7 @@ cdef class Curvature:
             if i + 1 < self.good.shape[0] and self.good[i + 1]:
                 soon, n_soon = &self.rows[self.start[i + 1]], 3 * self.W.LP * (s.seq[i + 2] - s.seq[i + 1])
             self.plain_way(T, rows, rows + size, rows + 2 * size, scale, room, soon, n_soon)
-            simd.scatter(&s.nodes, &gradient.view.nodes, first, T, self.W.L, self.W.LP, room.dX.psi)
+            scatter_nodes(s, &gradient.view.nodes, i, self.W.L, self.W.LP, room.dX.psi)
             return True
         if not lattice_fit(X, T, pairs):
             return False
@@ -224,7 +225,7 @@ cdef class Curvature:
         if X.scaled and not pairs:
             inverse_sums(T, X)
             self.plain_way(T, X.a, X.b, X.x, scale, room, NULL, 0)
-            simd.scatter(&s.nodes, &gradient.view.nodes, first, T, self.W.L, self.W.LP, room.dX.psi)
+            scatter_nodes(s, &gradient.view.nodes, i, self.W.L, self.W.LP, room.dX.psi)
             if not self.summed:
                 simd.axpy(X.L * X.LP, self.weight[i], X.edge, &room.expected[0])
             return True

@@ -127,11 +127,13 @@ class Training:
     @property
     def sizes(self):
         """And those that an algorithm's memory depends on besides."""
-        nodes, pairs = self.corpus.nodes, self.corpus.pairs
-        touched = int(np.diff(self.layout.ptr)[nodes.attr].sum())
+        nodes, pairs, layout = self.corpus.nodes, self.corpus.pairs, self.layout
+        met = np.bincount(nodes.attr, minlength=layout.n_attributes) * np.diff(layout.ptr)
+        touched, listed = int(met.sum()), int(met[layout.dense :].sum()) * (1 if nodes.value is None else 2)
         if pairs is not None and len(pairs.attr):
-            touched += int(np.diff(self.layout.pair_ptr)[pairs.attr].sum())
-        return SimpleNamespace(**self.facts, n_pair_features=len(self.layout.pair), n_occurrences=len(nodes.attr), n_touched=touched)
+            touched += int(np.diff(layout.pair_ptr)[pairs.attr].sum())
+        counts = {"n_pair_features": len(layout.pair), "n_occurrences": len(nodes.attr), "n_touched": touched, "n_listed": listed}
+        return SimpleNamespace(**self.facts, **counts)
 
 
 def learn(settings, *, say=lambda text: None, watch=lambda step_name: (), stop=None):

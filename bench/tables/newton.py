@@ -61,6 +61,10 @@ def products(runs):
     seconds, names = told["seconds"], {"anew": "computed anew", "ad": "by differentiation"}
     ratio = seconds["kept"] / seconds["gradient"]
     yield Row("product, s, against a gradient", seconds["kept"], seconds["gradient"], ratio, at_most(1), features=features)
+    if told["listed_bytes"]:
+        ratio = seconds["kept"] / seconds["by blocks"]
+        yield Row("product, s, against lbfgs' gradient", seconds["kept"], seconds["by blocks"], ratio, features=features)
+        yield Row("listed weights, MB", told["listed_bytes"] / 1e6, features=features)
     for name, shown in names.items():
         ratio = seconds[name] / seconds["kept"]
         yield Row(f"product, s, {shown} / kept", seconds["kept"], seconds[name], ratio, features=features)

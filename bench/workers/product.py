@@ -1,4 +1,4 @@
-"""Time Hessian-vector products beside the gradient, in a process of its own: best of `repeats`, taken in turns.
+"""Time Hessian-vector products beside the gradient, in a process of its own: best of 2 `repeats`, two at a time in turns.
 
 Orders: train, template, format, features, repeats, steps (of L-BFGS to the point where they are taken), report.
 """
@@ -10,12 +10,14 @@ from _corpus import encode
 from _shared import orders, report
 
 from crftrain import optimizers
+from crftrain._listing import list_weights
 from crftrain._problem import Problem
 
 
 def main(train, repeats, steps, **how):
     corpus, _, layout = encode(train, **how)
-    problem = Problem(corpus, layout, l2=1 / corpus.n_sequences)
+    by_blocks, problem = (Problem(corpus, layout, l2=1 / corpus.n_sequences) for _ in range(2))
+    listed = list_weights(problem.sequences, layout)
     w, v = np.zeros(layout.n_features), np.random.default_rng(1).standard_normal(layout.n_features)
     start = optimizers.get("lbfgs").make(problem, w, None, memory=5)
     for _ in range(steps):
@@ -25,14 +27,15 @@ def main(train, repeats, steps, **how):
     for curvature in ways.values():
         problem.value_and_gradient(w, g, keep=curvature)
     runs = {name: lambda at=at: problem.hessian_vector(w, v, out, at=at) for name, at in ways.items()}
-    runs["gradient"] = lambda: problem.value_and_gradient(w, g)
+    runs["gradient"] = lambda: problem.value_and_gradient(w, g)  # from the list, as products are
+    runs["by blocks"] = lambda: by_blocks.value_and_gradient(w, g)
     best = dict.fromkeys(runs, float("inf"))
     for _ in range(repeats):
-        for name, run in runs.items():
+        for name, run in (item for item in runs.items() for _ in range(2)):
             started = time.perf_counter()
             run()
             best[name] = min(best[name], time.perf_counter() - started)
-    return {"seconds": best, "n_features": layout.n_features, "kept_bytes": ways["kept"].n_bytes}
+    return {"seconds": best, "n_features": layout.n_features, "kept_bytes": ways["kept"].n_bytes, "listed_bytes": listed}
 
 
 if __name__ == "__main__":

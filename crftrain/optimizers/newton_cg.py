@@ -26,6 +26,7 @@ import math
 
 import numpy as np
 
+from .._listing import list_weights
 from .._problem import max_norm
 from .._tangent import kept_bytes
 from ..memory import fitting
@@ -47,6 +48,7 @@ class NewtonCG:
     def __init__(self, problem, w, rng, *, cache, hvp, hessian_share, precondition, pairs):
         self.problem, self.w, self.rng, self.share = problem, w, rng, hessian_share
         keep = kept_sequences(cache, problem.n_sequences, kept_bytes(problem.n_tokens, problem.n_labels))
+        list_weights(problem.sequences, problem.layout)
         self.curvature = problem.curvature(keep=keep, ad=hvp == "ad")
         m, self.precondition = kept_pairs(pairs, problem), precondition
         self.subproblem = Preconditioned(len(w), self._product, m, problem.threads) if m else Steihaug(len(w), self._product)
@@ -138,7 +140,8 @@ def memory(facts, options):
     kept = kept_bytes(facts.n_tokens, facts.n_labels) if options["hvp"] == "dp" else 0
     part = kept_sequences(options["cache"], facts.n_sequences, kept) / max(facts.n_sequences, 1)
     pairs = 32 * kept_pairs(options["pairs"], facts) * facts.n_features
-    return {"weights": (88 + 16 * options["precondition"]) * facts.n_features, "kept for products": int(part * kept), "pairs": pairs}
+    weights = (88 + 16 * options["precondition"]) * facts.n_features
+    return {"weights": weights, "listed weights": 8 * facts.n_listed, "kept for products": int(part * kept), "pairs": pairs}
 
 
 ALGORITHM = Algorithm(

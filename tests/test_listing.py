@@ -1,0 +1,50 @@
+"""Listed weights are gathered and scattered as by their blocks, to the bit."""
+
+import numpy as np
+import pytest
+from problems import KINDS, kind, larger
+
+from crftrain._listing import list_weights
+from crftrain.learn import Training
+
+
+def everything(problem, w, v):
+    """The value, its gradient, a product that is kept and one computed anew, and the Hessian's diagonal."""
+    g, kept, anew, diagonal = (np.empty_like(w) for _ in range(4))
+    curvature = problem.curvature()
+    value = problem.value_and_gradient(w, g, keep=curvature)
+    problem.hessian_vector(w, v, kept, at=curvature)
+    problem.hessian_vector(w, v, anew)
+    problem.hessian_diagonal(w, diagonal)
+    return np.concatenate([[value, problem.value(w)], g, kept, anew, diagonal]).tobytes()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("scale", [0.5, 100.0], ids=["scaled", "logarithms"])
+@pytest.mark.parametrize("name", KINDS)
+def test_the_list_gives_the_bits_of_the_blocks(name, scale, threads):
+    made = kind(name, seed=5)
+    problem, w, v = made.problem(l2=0.2, threads=threads), made.weights(1, scale), made.weights(2)
+    right = everything(problem, w, v)
+    list_weights(problem.sequences, problem.layout)
+    assert everything(problem, w, v) == right
+    list_weights(problem.sequences, problem.layout)  # once is enough
+    assert everything(problem, w, v) == right
+
+
+@pytest.mark.parametrize("values", [False, True])
+def test_long_sequences_of_attributes_met_again(values):
+    """An attribute that comes again while the sums of its last time are still on their way."""
+    made = larger(3, values=values, attributes=9, per_token=(3, 6), length=(20, 50), dense=False)
+    problem, w, v = made.problem(), made.weights(1), made.weights(2)
+    right = everything(problem, w, v)
+    list_weights(problem.sequences, problem.layout)
+    assert everything(problem, w, v) == right
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_list_is_as_large_as_is_said_beforehand(name):
+    made = kind(name, seed=5)
+    training = Training(made.corpus, made.vocabulary, made.layout.dense, made.layout, 0.0)
+    problem = made.problem()
+    assert list_weights(problem.sequences, problem.layout) == 8 * training.sizes.n_listed
