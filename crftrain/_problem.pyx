@@ -9,6 +9,7 @@ Threads take shards of the sequences with about as many tokens each and sum into
 number of threads gives the same bits.
 """
 
+import sys
 import threading
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -308,7 +309,7 @@ def in_threads(work, count, *, cancel=lambda: None):
         while not event.is_set():
             try:
                 event.wait(0.1 if interruption is not None else None)
-                if interruption is not None and worker.ident is None:   # it was not started
+                if interruption is not None and worker.ident not in sys._current_frames():  # it never came to run(k)
                     break
             except BaseException as exception:
                 interruption = exception

@@ -1,6 +1,7 @@
 """The objective is its formula, its gradient the derivative, and neither threads nor failures before change what is computed."""
 
 import signal
+import threading
 import time
 
 import numpy as np
@@ -376,6 +377,28 @@ def test_an_interrupted_computation_does_not_spoil_the_next(threads):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_thread_that_dies_as_it_starts_is_not_waited_for(monkeypatch):
+    """An exception just after a thread was begun makes `threading` forget it, of which it dies before it does anything."""
+    made = big()
+    problem, w = made.problem(threads=2), made.weights(1)
+    name = "_start_new_thread" if hasattr(threading, "_start_new_thread") else "_start_joinable_thread"
+    start = getattr(threading, name)
+
+    def begin_and_fail(*arguments, **how):
+        start(*arguments, **how)
+        raise Interrupted
+
+    monkeypatch.setattr(threading, name, begin_and_fail)
+    with pytest.raises((Interrupted, KeyError)):  # KeyError where the thread was quicker and start() cannot forget it
+        value_and_gradient(problem, w)
+    monkeypatch.undo()
+    f, g = value_and_gradient(problem, w)
+    right = value_and_gradient(made.problem(threads=2), w)
+    assert f == right[0]
+    assert (g == right[1]).all()
 
 
 def test_a_failed_computation_is_no_pass():

@@ -12,6 +12,7 @@ from crftrain.errors import TrainingError
 from crftrain.optimizers._schedule import FORMULAS, GRID_PASSES, Schedule
 
 SGD = optimizers.get("sgd")
+AVERAGES = pytest.mark.parametrize("average", [{"average": False}, {}, {"average_from": 1}], ids=["last", "ends", "all"])
 
 
 def start(made, l2=0.3, *, w=None, seed=1, **options):
@@ -58,7 +59,7 @@ def test_lazy_weights_and_their_average_equal_the_dense_twin(name, average_from)
     made = kind(name, seed=2)
     w = made.weights(3, 0.3)
     twin = Twin(made, w, l2=0.3)
-    _, w, opt = start(made, w=w, average=True, average_from=average_from)
+    _, w, opt = start(made, w=w, average_from=average_from)
     for k in range(1, 4):
         opt.step()
         twin.run(0.5)
@@ -72,7 +73,7 @@ def test_every_schedule_and_batch_equals_the_dense_twin(schedule, batch):
     made = instance(3, sequences=7, length=(1, 3))
     w = made.weights(3, 0.3)
     twin = Twin(made, w, l2=0.2, batch=batch, schedule=schedule)
-    _, w, opt = start(made, 0.2, w=w, batch=batch, schedule=schedule, average=True)
+    _, w, opt = start(made, 0.2, w=w, batch=batch, schedule=schedule, average_from=1)
     for _ in range(3):
         opt.step()
         twin.run(0.5)
@@ -80,13 +81,41 @@ def test_every_schedule_and_batch_equals_the_dense_twin(schedule, batch):
     np.testing.assert_allclose(opt.solution(), twin.mean(1), rtol=0, atol=1e-12)
 
 
-def test_averaging_changes_nothing_but_the_solution():
-    plain, averaged = start(larger()), start(larger(), average=True)
+@pytest.mark.parametrize("average_from", ["auto", 1])
+def test_averaging_changes_nothing_but_the_solution(average_from):
+    plain, averaged = start(larger(), average=False), start(larger(), average_from=average_from)
     for _, _, opt in (plain, averaged):
+        opt.step()
         opt.step()
     np.testing.assert_allclose(averaged[1], plain[1], rtol=0, atol=1e-13)
     assert plain[2].solution() is plain[1]
     assert np.abs(averaged[2].solution() - averaged[1]).max() > 0.01
+
+
+def test_the_mean_of_the_ends_weighs_pass_k_by_about_its_cube():
+    """The weights of Shamir and Zhang: k (k + 1) (k + 2) of pass k, for G = 3."""
+    made = larger()
+    _, w, opt = start(made)
+    assert opt.solution() is w  # as long as there is no end
+    ends = []
+    for _ in range(6):
+        opt.step()
+        ends.append(w.copy())
+        share = np.array([k * (k + 1) * (k + 2) for k in range(1, len(ends) + 1)], dtype=float)
+        np.testing.assert_allclose(opt.solution(), share @ np.array(ends) / share.sum(), rtol=0, atol=1e-14)
+
+
+def test_the_mean_of_the_ends_is_nearer_to_the_optimum_than_the_last():
+    for seed in range(6):
+        problem, w, opt = start(larger(seed), 1 / 80, seed=seed, eta="auto")
+        for _ in range(20):
+            opt.step()
+        assert problem.value(opt.solution()) < problem.value(w), seed
+
+
+def test_where_a_mean_begins_is_not_asked_for_without_one():
+    with pytest.raises(TrainingError, match="--no-average: --average-from is 5, expected one of them"):
+        start(larger(), average=False, average_from=5)
 
 
 def test_a_scale_that_becomes_tiny_changes_nothing():
@@ -94,7 +123,7 @@ def test_a_scale_that_becomes_tiny_changes_nothing():
     made = kind("plain", seed=2)
     w = made.weights(3)
     twin = Twin(made, w, l2=math.exp(20) / 0.5, schedule="constant")
-    _, w, opt = start(made, math.exp(20) / 0.5, w=w, schedule="constant", average=True)
+    _, w, opt = start(made, math.exp(20) / 0.5, w=w, schedule="constant", average_from=1)
     for _ in range(6):
         opt.step()
         twin.run(0.5)
@@ -118,10 +147,10 @@ def test_pegasos_is_the_mean_of_its_gradients():
 
 
 @pytest.mark.parametrize("schedule", [name for name in FORMULAS if name != "pegasos"])
-@pytest.mark.parametrize("average", [False, True])
+@AVERAGES
 def test_the_first_passes_lower_the_objective(schedule, average):
     for seed in range(6):
-        problem, w, opt = start(larger(seed), 1 / 80, seed=seed, schedule=schedule, average=average, eta="auto")
+        problem, w, opt = start(larger(seed), 1 / 80, seed=seed, schedule=schedule, eta="auto", **average)
         before = problem.value(w)
         for _ in range(5):
             opt.step()
@@ -130,9 +159,10 @@ def test_the_first_passes_lower_the_objective(schedule, average):
 
 @pytest.mark.parametrize("schedule", FORMULAS)
 @pytest.mark.parametrize("eta", [1e6, 1e308])
-def test_steps_that_are_too_long_end_in_numbers_or_an_error(schedule, eta):
+@pytest.mark.parametrize("average_from", ["auto", 1])
+def test_steps_that_are_too_long_end_in_numbers_or_an_error(schedule, eta, average_from):
     """At 1e308 weights cannot be numbers, but for Pegasos, whose shrinking keeps up."""
-    _, w, opt = start(larger(), 1 / 80, schedule=schedule, eta=eta, average=True)
+    _, w, opt = start(larger(), 1 / 80, schedule=schedule, eta=eta, average_from=average_from)
     try:
         for _ in range(3):
             opt.step()
@@ -142,16 +172,16 @@ def test_steps_that_are_too_long_end_in_numbers_or_an_error(schedule, eta):
         assert eta == 1e308
 
 
-@pytest.mark.parametrize("average", [False, True])
+@AVERAGES
 @pytest.mark.parametrize("eta", ["auto", "grid"])
 def test_looking_for_a_step_size_leaves_no_trace_but_it(eta, average):
     made = larger()
     w = made.weights(1, 0.1)
-    problem, v, opt = start(made, 0.01, w=w.copy(), eta=eta, average=average)
+    problem, v, opt = start(made, 0.01, w=w.copy(), eta=eta, **average)
     opt.step()
     assert problem.passes > 3
     assert eta == "auto" or math.log10(opt.eta) == pytest.approx(round(math.log10(opt.eta)), abs=1e-12)
-    _, w, again = start(made, 0.01, w=w, eta=opt.eta, average=average)
+    _, w, again = start(made, 0.01, w=w, eta=opt.eta, **average)
     for _ in range(GRID_PASSES if eta == "grid" else 1):
         again.rng.permutation(made.corpus.n_sequences)
     again.step()
@@ -181,9 +211,9 @@ def test_pegasos_needs_a_penalty():
 # ---- state
 
 
-@pytest.mark.parametrize("average_from", [1, 2, 3])
+@pytest.mark.parametrize("average_from", ["auto", 1, 2, 3])
 def test_a_restored_average_goes_on_with_the_same_bits(average_from):
-    made, options = larger(), {"average": True, "average_from": average_from, "eta": "auto", "batch": 3}
+    made, options = larger(), {"average_from": average_from, "eta": "auto", "batch": 3}
     _, w, opt = start(made, **options)
     for _ in range(2):
         opt.step()

@@ -21,7 +21,7 @@ from crftrain.template import Template
 
 STREAMS = [name for name in optimizers.names() if optimizers.get(name).streams]
 ALL_LABELS = "w1 c1 I-X\nw2 c2 O\nw0 c0 B-X\n\n"
-OWN = {"psa": [{"gamma": "2"}], "sgd": [{"average": True}]}
+OWN = {"psa": [{"gamma": "2"}], "sgd": [{"average_from": 1}]}
 CASES = [(name, options) for name in STREAMS for options in ({}, {"batch": 4}, *OWN.get(name, []))]
 
 

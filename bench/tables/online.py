@@ -99,7 +99,7 @@ def gammas(runs):
 def against_sgd(runs):
     """A pass of psa against one of sgd with the same batch."""
     for batch in (1, 5, 10):
-        logs = (runs.learn("-a", *flags, "--batch", batch, "--passes", 5) for flags in (("psa",), ("sgd", "--eta", 0.1)))
+        logs = (runs.learn("-a", *flags, "--batch", batch, "--passes", 5) for flags in (("psa",), ("sgd", "--no-average", "--eta", 0.1)))
         ours, other = map(quickest, logs)
         yield Row(f"psa / sgd, --batch {batch}: seconds a pass", ours, other, ours / other, runs.bar(at_most(1.6)))
 

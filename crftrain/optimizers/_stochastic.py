@@ -87,7 +87,7 @@ class Stochastic:
     def resized(self, resizing):
         self._write()
         state = self.state()
-        return state | {name: resizing.weights(state[name]) for name in ("w", "sum") if name in state}
+        return state | {name: resizing.weights(state[name]) for name in ("w", "sum", "mean") if name in state}
 
     def solution(self):
         return self.w

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent, plain or averaged: the classic, of which many programs are one setting.
+"""Stochastic gradient descent, averaged or plain: the classic, of which many programs are one setting.
 
     f(w) = 1/n sum_i f_i(w) + lambda/2 |w|^2,   f_i = -log p(y_i | x_i)
 
@@ -8,27 +8,65 @@ For each unit i (a sequence, or a batch of them) of a random permutation, step k
     2. w <- w / (1 + eta_k lambda)             one scale for all weights         (_descent)
     3. the average takes w in                  one more scatter                  (_descent)
 
+    or, once a pass:  mean <- (1 - c) mean + c w,  c = (G + 1) / (passes + G)
+
 What makes it fast: only the blocks of i are touched, whatever the number of features, by the average too.
+
+The last iterate carries the noise of the last gradients. In the mean of the passes' ends, pass k counting about k^G, it is gone and the
+beginning forgotten, whenever one stops, for a sum over the weights a pass.
 
 2) is the exact step on the penalty (its proximal step) where the classics take one along its gradient, w <- (1 - eta' lambda) w.
 They are the same for eta' = eta / (1 + eta lambda), which is to say that Bottou's and Pegasos' step sizes (with eta 1) are
 here those of the step after; but 2) is stable for any eta.
 
-    --schedule constant              SG of Schmidt et al. 2015; with --average their ASG
-    --schedule pegasos --eta 1       Pegasos
-    --schedule bottou                Bottou's sgd, CRFsuite's l2sgd
-    --schedule inverse, exponential  Collins et al. 2008; Tsuruoka et al. 2009
+    --average-from 1                          ASG of Schmidt et al. 2015 with --schedule constant: the mean of all iterates
+    --no-average --schedule constant          their SG
+    --no-average --schedule pegasos --eta 1   Pegasos
+    --no-average --schedule bottou            Bottou's sgd, CRFsuite's l2sgd
+    --no-average --schedule inverse           Collins et al. 2008; with exponential Tsuruoka et al. 2009
 
-References: Bottou 2010; Polyak and Juditsky 1992; Shalev-Shwartz, Singer, Srebro, Cotter 2011; Xu 2010.
+References: Bottou 2010; Polyak and Juditsky 1992; Shalev-Shwartz, Singer, Srebro, Cotter 2011; Xu 2010; Shamir and Zhang, "Stochastic
+gradient descent for non-smooth optimization", 2013 (the mean that forgets).
 """
 
 import numpy as np
 
 from .._descent import AveragedWeights, DescentWeights
+from ..errors import TrainingError
 from ._average import vectors
 from ._schedule import ALPHA, BATCH, ETA, FORMULAS, Schedule, schedule_option
 from ._stochastic import Stochastic
 from .base import Algorithm, Option
+
+AUTO = "auto"
+G = 3  # how fast the mean of the passes' ends forgets
+COLUMNS = 16384  # weights that are averaged together, so that they stay in the cache
+
+
+class ForgettingSgd(Stochastic):
+    """solution() is the mean of the passes' ends, later ones counting more; w before the first."""
+
+    def __init__(self, problem, w, rng, **options):
+        super().__init__(problem, w, rng, weights=DescentWeights(problem.layout, w), **options)
+        self.mean, self.room = np.zeros_like(w), np.empty(min(len(w), COLUMNS))
+
+    def step(self):
+        told, share = super().step(), (G + 1) / (self.passes + G)
+        for first in range(0, len(self.w), COLUMNS):
+            w, mean = self.w[first : first + COLUMNS], self.mean[first : first + COLUMNS]
+            mean *= 1 - share
+            mean += np.multiply(w, share, out=self.room[: len(w)])
+        return told
+
+    def solution(self):
+        return self.mean if self.passes else self.w
+
+    def state(self):
+        return {**super().state(), "mean": self.mean.copy()}
+
+    def restore(self, state):
+        super().restore(state)
+        self.mean[:] = state["mean"]
 
 
 class AveragedSgd(Stochastic):
@@ -62,18 +100,22 @@ class AveragedSgd(Stochastic):
 
 def make(problem, w, rng, *, schedule, eta, alpha, batch, average, average_from):
     options = {"schedule": Schedule(schedule, alpha, problem.l2 * -(-problem.n_sequences // batch)), "eta": eta, "batch": batch}
-    if average:
-        return AveragedSgd(problem, w, rng, first=average_from, **options)
-    return Stochastic(problem, w, rng, weights=DescentWeights(problem.layout, w), **options)
+    if not average and average_from != AUTO:
+        raise TrainingError("--no-average", f"--average-from is {average_from:g}", "one of them")
+    if not average:
+        return Stochastic(problem, w, rng, weights=DescentWeights(problem.layout, w), **options)
+    if average_from == AUTO:
+        return ForgettingSgd(problem, w, rng, **options)
+    return AveragedSgd(problem, w, rng, first=average_from, **options)
 
 
 def memory(facts, options):
-    parts = {"weights": vectors(facts, 1)}
-    return {**parts, "average": vectors(facts, 1) + 8 * facts.n_features} if options["average"] else parts
+    average = {"average": 8 * facts.n_features + (0 if options["average_from"] == AUTO else vectors(facts, 1))}
+    return {"weights": vectors(facts, 1), **(average if options["average"] else {})}
 
 
 ALGORITHM = Algorithm(
-    summary="stochastic gradient descent, plain or averaged, with the usual step sizes",
+    summary="stochastic gradient descent, averaged or plain, with the usual step sizes",
     reference="Bottou, Large-scale machine learning with stochastic gradient descent, COMPSTAT 2010",
     solves=frozenset({"l2", "no-l2"}),
     options=(
@@ -81,8 +123,14 @@ ALGORITHM = Algorithm(
         ETA,
         ALPHA,
         BATCH,
-        Option("average", False, "save the mean of the iterates, not the last one"),
-        Option("average_from", 1, "the pass with which the mean begins", minimum=1),
+        Option("average", True, "save a mean of the iterates, not the last one"),
+        Option(
+            "average_from",
+            AUTO,
+            "the pass with which a mean of all iterates begins; auto: of the passes' ends alone, later ones counting more",
+            words=(AUTO,),
+            minimum=1,
+        ),
     ),
     make=make,
     online=True,
@@ -90,10 +138,13 @@ ALGORITHM = Algorithm(
     memory=memory,
     passes=50,
     details=(
-        "For a good model after a few cheap passes. The noise of single gradients stays, so the last iterate comes near the optimum\n"
-        "like one over the passes: on CoNLL-2000 (observed features, lambda 1/n) it is 6 % above after 10, 0.6 % after 50. With\n"
-        "--average --average-from 26 it is 0.2 % after 50, with --schedule exponential --alpha 0.9 0.3 %, but later in coming down.\n"
-        "A constant step size goes on dancing, 13 % above and more, and is for --average: 1 % after 50 passes. Both want --eta grid:\n"
-        "auto, which looks at one pass over a sample, finds a size that is too long there. For less, or for a certificate, there is sag."
+        "For a good model after a few cheap passes. The last iterate carries the noise of single gradients, so what is saved is a\n"
+        "mean of the weights at the passes' ends, later ones counting more: on CoNLL-2000 (observed features, lambda 1/n) 3.3 to 3.8\n"
+        "% above the optimum after 10 passes and 0.21 to 0.25 % after 50, where the last iterate (--no-average) is 6 to 7 % and 0.6\n"
+        "to 0.8 % above. --average-from 26, the mean of all iterates since, has 0.19 % after 50, for a second scatter each step. A\n"
+        "stream has no passes: there the last iterate is saved, or with --average-from 1 the mean. --schedule exponential --alpha 0.9\n"
+        "falls so far that its last iterate is the best, 0.3 %. A constant step size goes on dancing, 13 % above, 2.5 % in the mean\n"
+        "of the ends, 1 % in that of all iterates; it and --average-from 1 want --eta grid, since auto, which looks at one pass over\n"
+        "a sample, finds a size that is too long there. For less, or for a certificate, there is sag."
     ),
 )
