@@ -117,34 +117,27 @@ static void FN(scatter)(const Occurrences *o, const Blocks *b, int64_t first, in
 /* The same two where the weights of sparse blocks are listed one by one: no block to look up, no branch to foretell. */
 static void FN(gather_listed)(const Occurrences *o, const Blocks *b, const Listed *l, int64_t i, int64_t first, int64_t T, int LP,
                               double *psi) {
-    const double *const w = b->w;
+    const uint32_t *const from = l->from, *const to = l->to;
+    const double *const w = b->w, *const value = l->value;
+    const int64_t end = l->ptr[i + 1];
     for (int64_t t = 0; t < T; t++) FN(gather_rows)(o, b, o->ptr[first + t], o->split[first + t], LP, psi + t * LP);
-    if (l->value)
-        for (int64_t e = l->ptr[i]; e < l->ptr[i + 1]; e++) {
-            PREFETCH(w + l->from[e + LISTED_AHEAD]);
-            psi[l->to[e]] += l->value[e] * w[l->from[e]];
-        }
-    else
-        for (int64_t e = l->ptr[i]; e < l->ptr[i + 1]; e++) {
-            PREFETCH(w + l->from[e + LISTED_AHEAD]);
-            psi[l->to[e]] += w[l->from[e]];
-        }
+    for (int64_t e = l->ptr[i]; e < end; e++) {
+        PREFETCH(w + from[e + LISTED_AHEAD]);
+        psi[to[e]] += (value ? value[e] : 1.0) * w[from[e]];
+    }
 }
 
 static void FN(scatter_listed)(const Occurrences *o, const Blocks *b, const Listed *l, int64_t i, int64_t first, int64_t T, int LP,
                                const double *q) {
+    const uint32_t *const from = l->from, *const to = l->to;
+    const double *const value = l->value;
     double *const w = b->w;
+    const int64_t end = l->ptr[i + 1];
     for (int64_t t = 0; t < T; t++) FN(scatter_rows)(o, b, o->ptr[first + t], o->split[first + t], LP, q + t * LP);
-    if (l->value)
-        for (int64_t e = l->ptr[i]; e < l->ptr[i + 1]; e++) {
-            PREFETCH(w + l->from[e + LISTED_AHEAD]);
-            w[l->from[e]] += l->value[e] * q[l->to[e]];
-        }
-    else
-        for (int64_t e = l->ptr[i]; e < l->ptr[i + 1]; e++) {
-            PREFETCH(w + l->from[e + LISTED_AHEAD]);
-            w[l->from[e]] += q[l->to[e]];
-        }
+    for (int64_t e = l->ptr[i]; e < end; e++) {
+        PREFETCH(w + from[e + LISTED_AHEAD]);
+        w[from[e]] += (value ? value[e] : 1.0) * q[to[e]];
+    }
 }
 
 /* v += c d over a row; add_present only at the labels that the bits name */

@@ -41,7 +41,7 @@ class Promise(NamedTuple):
     products: int
 
 
-class Sums(NamedTuple):
+class Scalars(NamedTuple):
     """The scalar products that conjugate gradients go by, and the decrease of the model so far."""
 
     rr: float
@@ -78,7 +78,7 @@ class Steihaug:
         self._meet()
         self._turn(0.0)
         rz = float(self.r @ self.d)
-        self.sums = Sums(float(self.r @ self.r), rz, *self._along(0.0, 0.0, rz, 0.0))
+        self.sums = Scalars(float(self.r @ self.r), rz, *self._along(0.0, 0.0, rz, 0.0))
 
     def run(self, radius, enough):
         rr, rz, sd, dd, ss, decrease = self.sums
@@ -103,7 +103,7 @@ class Steihaug:
             sd, dd = self._along(b, sd + a * dd, rz, dd)
             if bound or enough(k, decrease, gain, math.sqrt(rr / first)):
                 break
-        self.sums = Sums(rr, rz, sd, dd, ss, decrease)
+        self.sums = Scalars(rr, rz, sd, dd, ss, decrease)
         return Promise(decrease, math.sqrt(ss), bound, k)
 
     def state(self, on):
@@ -113,7 +113,7 @@ class Steihaug:
     def restore(self, state):
         if "sums" in state:
             self.s[:], self.r[:], self.d[:] = state["s"], state["r"], state["d"]
-            self.sums = Sums(*map(float, state["sums"]))
+            self.sums = Scalars(*map(float, state["sums"]))
 
     @property
     def unfinished(self):

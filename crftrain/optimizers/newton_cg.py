@@ -12,7 +12,7 @@
     5. where weights are few, by the directions of the CG before as well                             (_pairs)
 
 Forward and backward vectors are kept by the pass that computes the gradient, so that a product needs neither exponentials
-nor sums of them. What makes it fast is 3), since far from the optimum a step on the exact H is no better than one on a tenth
+nor sums of them, and weights of sparse blocks are listed (_listing). What makes it fast is 3), since far from the optimum a step on the exact H is no better than one on a tenth
 of it, and near it that 2) keeps a model. Why the root in 4): rare attributes give H a cluster of eigenvalues just above lambda,
 frequent ones some large values, one each. The whole diagonal brings these down and spreads the cluster to lambda / H_pp; its
 root does half of both.
