@@ -4,7 +4,7 @@
     scatter    w[from[e]] += value[e] q[to[e]]
 
 By blocks a weight takes three look-ups far apart in memory, block, label, weight, and the loop over so few of them ends where
-no CPU foretells it. From the list it takes one, for 8 bytes. The additions are the same in the same order, and so the bits.
+no CPU foretells it. From the list it takes one, for 8 bytes and those of its value. The additions are the same in the same order, and so the bits.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint32_t
@@ -16,11 +16,16 @@ from ._kernels cimport LISTED_AHEAD, Occurrences, Sequences, Tokens, padded_labe
 cdef int64_t MOST = <int64_t> 1 << 32   # 32 bits number so many weights, or scores of one sequence
 
 
-def list_weights(Sequences sequences, layout):
-    """Make gather and Gradient.add go by a list from now on, unless all blocks are rows or the numbers too large for it.
+def listed_bytes(corpus, layout):
+    """What list_weights will take, but for pointers and padding."""
+    if layout.label is None:
+        return 0
+    met = np.bincount(corpus.nodes.attr, minlength=layout.n_attributes)[layout.dense:] @ np.diff(layout.ptr)[layout.dense:]
+    return int(met) * (8 if corpus.nodes.value is None else 16)
 
-    Returns the bytes that it took, but for pointers and padding.
-    """
+
+def list_weights(Sequences sequences, layout):
+    """Make gather and Gradient.add go by a list from now on, unless all blocks are rows or the numbers too large for it."""
     cdef Tokens* s = &sequences.s
     cdef const Occurrences* o = &s.nodes
     cdef int64_t i, t, k, p, e = 0, n = sequences.n
@@ -28,7 +33,7 @@ def list_weights(Sequences sequences, layout):
     cdef bint valued = o.value != NULL
     longest = np.diff(sequences.corpus.seq).max(initial=0)
     if s.listed.ptr != NULL or layout.label is None or max(layout.n_features, LP * longest) >= MOST:
-        return 0
+        return
     cdef const int64_t[::1] block = layout.ptr
     cdef const int32_t[::1] label = layout.label
     cdef int64_t[::1] ptr = np.zeros(n + 1, np.int64)
@@ -53,4 +58,3 @@ def list_weights(Sequences sequences, layout):
     s.listed.ptr, s.listed.from_, s.listed.to = &ptr[0], &place[0], &target[0]
     s.listed.value = &value[0] if valued and e else NULL
     sequences.keep += [ptr, place, target, value]
-    return e * (16 if valued else 8)

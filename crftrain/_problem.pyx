@@ -43,8 +43,9 @@ from .errors import TrainingError
 cdef class Problem:
     """Immutable but for its counter of passes, and a gap that is computed once."""
 
-    def __init__(self, corpus, layout, *, l2=0.0, l1=0.0, threads=1):
-        self.sequences, self.layout = Sequences(corpus, layout), layout
+    def __init__(self, corpus, layout, *, l2=0.0, l1=0.0, threads=1, sequences=None):
+        """sequences: those of another Problem on the same corpus and layout."""
+        self.sequences, self.layout = sequences or Sequences(corpus, layout), layout
         self.l2, self.l1, self.threads, self.passes = l2, l1, threads, 0.0
         self.scorer = Scorer(layout)
         self.gradients = [Gradient(layout) for _ in range(threads)]
@@ -75,7 +76,7 @@ cdef class Problem:
 
     def at(self, *, l2, l1):
         """The same corpus and weights under another regularisation."""
-        return Problem(self.sequences.corpus, self.layout, l2=l2, l1=l1, threads=self.threads)
+        return Problem(self.sequences.corpus, self.layout, l2=l2, l1=l1, threads=self.threads, sequences=self.sequences)
 
     def value(self, double[::1] w):
         """1/n sum of the losses + l2/2 |w|^2."""
@@ -294,7 +295,8 @@ def in_threads(work, count, *, cancel=lambda: None):
 
     def run(k):
         try:
-            work(k)
+            if interruption is None:
+                work(k)
         finally:
             ended[k].set()
 

@@ -93,7 +93,7 @@ typedef struct {
 
     /* The tangent of a sequence's marginals, times `scale`; see _tangent.pyx for the letters. In: M and R = M o (tangent of
      * the transitions), both also transposed; a, b, y and r of T rows. Out: q, and C, of LP rows, is added to. u, A, B and du
-     * are scratch. Up to 7 rows beyond T are read and written. `soon`: n_soon numbers that will be needed next. */
+     * are scratch. Up to 3 rows beyond T are read and written. `soon`: n_soon numbers that will be needed next. */
     void (*tangent)(int64_t T, int L, int LP, const double *M, const double *MT, const double *R, const double *RT, const double *a,
                     const double *b, const double *y, const double *r, double scale, double *u, double *A, double *B, double *du,
                     double *q, double *C, const double *soon, int64_t n_soon);

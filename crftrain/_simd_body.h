@@ -621,7 +621,8 @@ static void FN(exchange)(int64_t n, double *x, float *memory) {
 #include "_simd_adagrad.h"
 
 static const Simd FN(table) = {
-    NAME, FN(gather), FN(scatter), FN(gather_listed), FN(scatter_listed), FN(scatter_present), FN(exp_rows), FN(forward), FN(backward), FN(outer), FN(viterbi),
+    NAME, FN(gather), FN(scatter), FN(gather_listed), FN(scatter_listed),
+    FN(scatter_present), FN(exp_rows), FN(forward), FN(backward), FN(outer), FN(viterbi),
     FN(settle), FN(settle_rows), FN(dot), FN(axpy), FN(tangent), FN(log_sums),
     FN(keep_present), FN(exchange), FN(scatter_rated), FN(fade), FN(adapt), FN(look_up),
     FN(adagrad_sleep), FN(adagrad_step),

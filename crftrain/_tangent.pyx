@@ -47,7 +47,7 @@ from ._kernels cimport (
     simd,
 )
 
-SLACK = 8       # rows that the plain way may read beyond a sequence
+SLACK = 3       # rows that the plain way may read beyond a sequence
 
 
 def kept_bytes(n_tokens, n_labels):

@@ -18,6 +18,7 @@ import numpy as np
 
 from . import __version__, checkpoint, model
 from . import template as templates
+from ._listing import listed_bytes
 from ._problem import Problem
 from .encode import read_corpus
 from .errors import CrftrainError, TrainingError
@@ -128,12 +129,11 @@ class Training:
     def sizes(self):
         """And those that an algorithm's memory depends on besides."""
         nodes, pairs, layout = self.corpus.nodes, self.corpus.pairs, self.layout
-        met = np.bincount(nodes.attr, minlength=layout.n_attributes) * np.diff(layout.ptr)
-        touched, listed = int(met.sum()), int(met[layout.dense :].sum()) * (1 if nodes.value is None else 2)
+        touched = int(np.diff(layout.ptr)[nodes.attr].sum())
         if pairs is not None and len(pairs.attr):
             touched += int(np.diff(layout.pair_ptr)[pairs.attr].sum())
-        counts = {"n_pair_features": len(layout.pair), "n_occurrences": len(nodes.attr), "n_touched": touched, "n_listed": listed}
-        return SimpleNamespace(**self.facts, **counts)
+        counts = {"n_pair_features": len(layout.pair), "n_occurrences": len(nodes.attr), "n_touched": touched}
+        return SimpleNamespace(**self.facts, **counts, listed_bytes=listed_bytes(self.corpus, layout))
 
 
 def learn(settings, *, say=lambda text: None, watch=lambda step_name: (), stop=None):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from problems import KINDS, kind, larger
 
-from crftrain._listing import list_weights
+from crftrain._listing import list_weights, listed_bytes
 from crftrain.learn import Training
 
 
@@ -45,6 +45,8 @@ def test_long_sequences_of_attributes_met_again(values):
 @pytest.mark.parametrize("name", KINDS)
 def test_the_list_is_as_large_as_is_said_beforehand(name):
     made = kind(name, seed=5)
+    o, sizes, problem = made.corpus.nodes, np.diff(made.layout.ptr), made.problem()
+    met = sum(sizes[a] for a in o.attr if a >= made.layout.dense)
+    assert listed_bytes(made.corpus, made.layout) == met * (8 if o.value is None else 16)
     training = Training(made.corpus, made.vocabulary, made.layout.dense, made.layout, 0.0)
-    problem = made.problem()
-    assert list_weights(problem.sequences, problem.layout) == 8 * training.sizes.n_listed
+    assert training.sizes.listed_bytes == listed_bytes(problem.sequences.corpus, problem.layout)

@@ -8,6 +8,7 @@ from problems import KINDS, kind, larger
 
 from crftrain import memory, optimizers
 from crftrain._tangent import kept_bytes
+from crftrain.learn import Training
 from crftrain.optimizers import newton_cg
 from crftrain.optimizers._pairs import FEW, Preconditioned
 from crftrain.optimizers._sample import draw
@@ -427,7 +428,22 @@ def test_how_many_sequences_are_kept(monkeypatch):
 def test_the_told_memory_is_that_of_the_cache():
     made = larger(labels=5)
     problem = made.problem()
-    facts = {name: getattr(problem, name) for name in ("n_tokens", "n_labels", "n_sequences", "n_features")} | {"n_listed": 7}
+    facts = {name: getattr(problem, name) for name in ("n_tokens", "n_labels", "n_sequences", "n_features")} | {"listed_bytes": 7}
     told = {cache: NEWTON.memory(type("Facts", (), facts), {**NEWTON.defaults(), "cache": cache}) for cache in ("all", 0.0)}
     difference = sum(told["all"].values()) - sum(told[0.0].values())
     assert difference == kept_bytes(problem.n_tokens, 5)
+
+
+def test_what_only_saves_time_is_left_out_where_memory_is_short(monkeypatch):
+    """The list and the vectors: the steps are the same without."""
+    made, reached = larger(labels=5), []
+    facts = Training(made.corpus, made.vocabulary, made.layout.dense, made.layout, 0.0).sizes
+    for free in (None, 1):
+        monkeypatch.setattr(memory, "free_memory", lambda free=free: free)
+        told = NEWTON.memory(facts, NEWTON.defaults())
+        assert [told[what] > 0 for what in ("listed weights", "kept for products")] == [free is None] * 2
+        problem = made.problem(l2=0.1)
+        w = np.zeros(problem.n_features)
+        NEWTON.make(problem, w, np.random.default_rng(1), **NEWTON.defaults()).step()
+        reached.append(w.tobytes())
+    assert reached[0] == reached[1]

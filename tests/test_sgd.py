@@ -143,6 +143,12 @@ def test_pegasos_is_the_mean_of_its_gradients():
     np.testing.assert_allclose(w, twin, rtol=0, atol=1e-12)
 
 
+def test_a_stream_has_no_pass_from_which_to_average():
+    problem, _, opt = start(larger(), average_from=5)
+    with pytest.raises(TrainingError, match="--average-from 5: a stream has no passes"):
+        opt.take_in(problem.sequences)
+
+
 # ---- step sizes
 
 

@@ -10,14 +10,14 @@ from _corpus import encode
 from _shared import orders, report
 
 from crftrain import optimizers
-from crftrain._listing import list_weights
+from crftrain._listing import list_weights, listed_bytes
 from crftrain._problem import Problem
 
 
 def main(train, repeats, steps, **how):
     corpus, _, layout = encode(train, **how)
     by_blocks, problem = (Problem(corpus, layout, l2=1 / corpus.n_sequences) for _ in range(2))
-    listed = list_weights(problem.sequences, layout)
+    list_weights(problem.sequences, layout)
     w, v = np.zeros(layout.n_features), np.random.default_rng(1).standard_normal(layout.n_features)
     start = optimizers.get("lbfgs").make(problem, w, None, memory=5)
     for _ in range(steps):
@@ -31,11 +31,13 @@ def main(train, repeats, steps, **how):
     runs["by blocks"] = lambda: by_blocks.value_and_gradient(w, g)
     best = dict.fromkeys(runs, float("inf"))
     for _ in range(repeats):
-        for name, run in (item for item in runs.items() for _ in range(2)):
-            started = time.perf_counter()
-            run()
-            best[name] = min(best[name], time.perf_counter() - started)
-    return {"seconds": best, "n_features": layout.n_features, "kept_bytes": ways["kept"].n_bytes, "listed_bytes": listed}
+        for name, run in runs.items():
+            for _ in range(2):
+                started = time.perf_counter()
+                run()
+                best[name] = min(best[name], time.perf_counter() - started)
+    sizes = {"kept_bytes": ways["kept"].n_bytes, "listed_bytes": listed_bytes(corpus, layout)}
+    return {"seconds": best, "n_features": layout.n_features, **sizes}
 
 
 if __name__ == "__main__":

@@ -12,10 +12,10 @@
     5. where weights are few, by the directions of the CG before as well                             (_pairs)
 
 Forward and backward vectors are kept by the pass that computes the gradient, so that a product needs neither exponentials
-nor sums of them, and weights of sparse blocks are listed (_listing). What makes it fast is 3), since far from the optimum a step on the exact H is no better than one on a tenth
-of it, and near it that 2) keeps a model. Why the root in 4): rare attributes give H a cluster of eigenvalues just above lambda,
-frequent ones some large values, one each. The whole diagonal brings these down and spreads the cluster to lambda / H_pp; its
-root does half of both.
+nor sums of them, and the weights of sparse blocks are listed (_listing). What makes it fast is 3), since far from the optimum a
+step on the exact H is no better than one on a tenth of it, and near it that 2) keeps a model. Why the root in 4): rare attributes
+give H a cluster of eigenvalues just above lambda, frequent ones some large values, one each. The whole diagonal brings these down
+and spreads the cluster to lambda / H_pp; its root does half of both.
 
 References: Tsuboi, Unno, Kashima, Okazaki 2011 (products); Nash, Sofer, "Assessing a search direction within a truncated-Newton
 method", 1990 (2); Byrd, Chin, Neveitt, Nocedal, "On the use of stochastic Hessian information in optimization methods for machine
@@ -26,7 +26,7 @@ import math
 
 import numpy as np
 
-from .._listing import list_weights
+from .._listing import list_weights, listed_bytes
 from .._problem import max_norm
 from .._tangent import kept_bytes
 from ..memory import fitting
@@ -47,8 +47,9 @@ def kept_sequences(cache, n, n_bytes):
 class NewtonCG:
     def __init__(self, problem, w, rng, *, cache, hvp, hessian_share, precondition, pairs):
         self.problem, self.w, self.rng, self.share = problem, w, rng, hessian_share
+        if fitting(1, listed_bytes(problem.sequences.corpus, problem.layout)):
+            list_weights(problem.sequences, problem.layout)
         keep = kept_sequences(cache, problem.n_sequences, kept_bytes(problem.n_tokens, problem.n_labels))
-        list_weights(problem.sequences, problem.layout)
         self.curvature = problem.curvature(keep=keep, ad=hvp == "ad")
         m, self.precondition = kept_pairs(pairs, problem), precondition
         self.subproblem = Preconditioned(len(w), self._product, m, problem.threads) if m else Steihaug(len(w), self._product)
@@ -140,8 +141,8 @@ def memory(facts, options):
     kept = kept_bytes(facts.n_tokens, facts.n_labels) if options["hvp"] == "dp" else 0
     part = kept_sequences(options["cache"], facts.n_sequences, kept) / max(facts.n_sequences, 1)
     pairs = 32 * kept_pairs(options["pairs"], facts) * facts.n_features
-    weights = (88 + 16 * options["precondition"]) * facts.n_features
-    return {"weights": weights, "listed weights": 8 * facts.n_listed, "kept for products": int(part * kept), "pairs": pairs}
+    weights, listed = (88 + 16 * options["precondition"]) * facts.n_features, facts.listed_bytes * fitting(1, facts.listed_bytes)
+    return {"weights": weights, "listed weights": listed, "kept for products": int(part * kept), "pairs": pairs}
 
 
 ALGORITHM = Algorithm(

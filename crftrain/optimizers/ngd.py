@@ -72,8 +72,8 @@ ALGORITHM = Algorithm(
         "labels are what this is for. The table covers gradients in [-1, 1]; those of attributes that fire several times in a\n"
         "sequence, or have values, can lie beyond, where the function itself is computed. On CoNLL-2000, with the features of\n"
         "CRFsuite's example and 50 passes, it gets as many labels right as sgd, or more, if lambda is twice as large: with observed\n"
-        "features 95.94 to 95.95 % at lambda 1/n (sgd 95.97), 95.99 to 96.01 % at 2/n (sgd 95.95), means of five seeds;\n"
-        "with all of them 96.02 to 96.04 % at 1/n (sgd 96.03). Early on it can be behind, u1 most. With the chunk\n"
+        "features 95.94 to 95.95 % at lambda 1/n (plain sgd 95.97), 95.99 to 96.01 % at 2/n (95.95), means of five seeds;\n"
+        "with all of them 96.02 to 96.04 % at 1/n (96.03). Early on it can be behind, u1 most. With the chunk\n"
         "template a pass takes 1.22 to 1.30 times as long as one of sgd with observed features, 1.15 to 1.19 times with all."
     ),
 )

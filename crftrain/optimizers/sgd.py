@@ -51,7 +51,8 @@ class ForgettingSgd(Stochastic):
         self.mean, self.room = np.zeros_like(w), np.empty(min(len(w), COLUMNS))
 
     def step(self):
-        told, share = super().step(), (G + 1) / (self.passes + G)
+        told = super().step()
+        share = (G + 1) / (self.passes + G)
         for first in range(0, len(self.w), COLUMNS):
             w, mean = self.w[first : first + COLUMNS], self.mean[first : first + COLUMNS]
             mean *= 1 - share
@@ -62,7 +63,7 @@ class ForgettingSgd(Stochastic):
         return self.mean if self.passes else self.w
 
     def state(self):
-        return {**super().state(), "mean": self.mean.copy()}
+        return {**super().state(), "mean": self.mean}
 
     def restore(self, state):
         super().restore(state)
@@ -85,7 +86,9 @@ class AveragedSgd(Stochastic):
         return total + self.steps.descend(order[cut:], rates[cut:])
 
     def take_in(self, sequences):
-        if self.first == 1 and not self.weights.averaging:
+        if self.first != 1:
+            raise TrainingError(f"--average-from {self.first:g}", "a stream has no passes", "--average-from 1, or none")
+        if not self.weights.averaging:
             self.weights.begin()
         return super().take_in(sequences)
 
@@ -100,9 +103,9 @@ class AveragedSgd(Stochastic):
 
 def make(problem, w, rng, *, schedule, eta, alpha, batch, average, average_from):
     options = {"schedule": Schedule(schedule, alpha, problem.l2 * -(-problem.n_sequences // batch)), "eta": eta, "batch": batch}
-    if not average and average_from != AUTO:
-        raise TrainingError("--no-average", f"--average-from is {average_from:g}", "one of them")
     if not average:
+        if average_from != AUTO:
+            raise TrainingError("--no-average", f"--average-from is {average_from:g}", "one of them")
         return Stochastic(problem, w, rng, weights=DescentWeights(problem.layout, w), **options)
     if average_from == AUTO:
         return ForgettingSgd(problem, w, rng, **options)
@@ -123,7 +126,7 @@ ALGORITHM = Algorithm(
         ETA,
         ALPHA,
         BATCH,
-        Option("average", True, "save a mean of the iterates, not the last one"),
+        Option("average", True, "save a mean of the iterates, not the last one; in a stream, with --average-from 1"),
         Option(
             "average_from",
             AUTO,
