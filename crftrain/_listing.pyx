@@ -4,7 +4,8 @@
     scatter    w[from[e]] += value[e] q[to[e]]
 
 By blocks a weight takes three look-ups far apart in memory, block, label, weight, and the loop over so few of them ends where
-no CPU foretells it. From the list it takes one, for 8 bytes and those of its value. The additions are the same in the same order, and so the bits.
+no CPU foretells it. From the list it takes one, for 8 bytes and those of its value. The additions are the same in the same
+order, and so the bits.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint32_t

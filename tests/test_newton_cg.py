@@ -436,7 +436,7 @@ def test_the_told_memory_is_that_of_the_cache():
 
 def test_what_only_saves_time_is_left_out_where_memory_is_short(monkeypatch):
     """The list and the vectors: the steps are the same without."""
-    made, reached = larger(labels=5), []
+    made, reached = larger(labels=5, dense=False), []
     facts = Training(made.corpus, made.vocabulary, made.layout.dense, made.layout, 0.0).sizes
     for free in (None, 1):
         monkeypatch.setattr(memory, "free_memory", lambda free=free: free)
