@@ -24,6 +24,7 @@ WAYS = {
     "--no-precondition": ("newton-cg", "--no-precondition"),
 }
 WITH_PAIRS = {"--no-precondition": WAYS["--no-precondition"], "--pairs 0": ("newton-cg", "--pairs", 0)}  # where some are kept
+AS_A_GRADIENT = {"conll2000", "ocr", "ned", "data"}  # a product may take no longer; with EWT's 50 labels it does
 POLISHED = {"conll2000": "observed", "ocr": "full", "data": "observed"}
 MARKS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6)
 MOST = 3e9  # bytes of pairs that L-BFGS may keep
@@ -60,7 +61,8 @@ def products(runs):
     _, told = work("product", runs.folder, train=task.train, **task.how, features=features, repeats=repeats, steps=steps)
     seconds, names = told["seconds"], {"anew": "computed anew", "ad": "by differentiation"}
     ratio = seconds["kept"] / seconds["gradient"]
-    yield Row("product, s, against a gradient", seconds["kept"], seconds["gradient"], ratio, at_most(1), features=features)
+    bar = at_most(1) if task.name in AS_A_GRADIENT else None
+    yield Row("product, s, against a gradient", seconds["kept"], seconds["gradient"], ratio, bar, features=features)
     if told["listed_bytes"]:
         ratio = seconds["kept"] / seconds["by blocks"]
         yield Row("product, s, against lbfgs' gradient", seconds["kept"], seconds["by blocks"], ratio, features=features)
