@@ -10,9 +10,10 @@ from crftrain import memory, optimizers
 from crftrain._tangent import kept_bytes
 from crftrain.learn import Training
 from crftrain.optimizers import newton_cg
+from crftrain.optimizers._columns import COLUMNS
 from crftrain.optimizers._pairs import FEW, Preconditioned
 from crftrain.optimizers._sample import draw
-from crftrain.optimizers._trust import COLUMNS, TRIALS, Steihaug, TrustRegion
+from crftrain.optimizers._trust import TRIALS, Steihaug, TrustRegion
 from crftrain.train import Limits, fit
 
 NEWTON, LBFGS = optimizers.get("newton-cg"), optimizers.get("lbfgs")

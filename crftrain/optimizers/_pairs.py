@@ -69,5 +69,5 @@ class Preconditioned(Steihaug):
         d = np.divide(self.d, self.root, out=self.met.scratch[0])
         return float(self.s @ (d / self.root)), float(d @ d)
 
-    def _z(self, columns):
-        return self.z[columns]
+    def _z(self, part):
+        return self.z[part]

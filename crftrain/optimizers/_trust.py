@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ._columns import COLUMNS, columns
 from ._linesearch import C1, drowned
 
 ETA, POOR, GOOD = 1e-4, 0.25, 0.75
@@ -29,7 +30,6 @@ AGREE = 0.15
 FIRST = 1.0  # radius where there was none
 FLAT = 1e-12  # curvature, as a part of the largest, that may be rounding alone
 TRIALS = 40
-COLUMNS = 16384  # numbers that are updated together, so that they stay in the cache
 
 
 class Promise(NamedTuple):
@@ -135,27 +135,24 @@ class Steihaug:
     def _advance(self, a):
         """s += a d, r -= a Hd; |r|^2 and r'z."""
         rr = rz = 0.0
-        for columns in self._columns():
-            r, room = self.r[columns], self.room[: len(self.r[columns])]
-            self.s[columns] += np.multiply(self.d[columns], a, out=room)
-            r -= np.multiply(self.Hd[columns], a, out=room)
+        for part in columns(len(self.s)):
+            r, room = self.r[part], self.room[: len(self.r[part])]
+            self.s[part] += np.multiply(self.d[part], a, out=room)
+            r -= np.multiply(self.Hd[part], a, out=room)
             rr += float(r @ r)
-            rz += float(r @ self._z(columns)) if self.inverse is not None else 0.0
+            rz += float(r @ self._z(part)) if self.inverse is not None else 0.0
         return rr, rz if self.inverse is not None else rr
 
     def _turn(self, b):
         """d = z + b d."""
-        for columns in self._columns():
-            d = self.d[columns]
+        for part in columns(len(self.s)):
+            d = self.d[part]
             d *= b
-            d += self._z(columns)
+            d += self._z(part)
 
-    def _z(self, columns):
-        r = self.r[columns]
-        return r if self.inverse is None else np.multiply(r, self.inverse[columns], out=self.room[: len(r)])
-
-    def _columns(self):
-        return (slice(first, first + COLUMNS) for first in range(0, len(self.s), COLUMNS))
+    def _z(self, part):
+        r = self.r[part]
+        return r if self.inverse is None else np.multiply(r, self.inverse[part], out=self.room[: len(r)])
 
 
 class TrustRegion:

@@ -34,13 +34,13 @@ import numpy as np
 from .._descent import AveragedWeights, DescentWeights
 from ..errors import TrainingError
 from ._average import vectors
+from ._columns import COLUMNS, columns
 from ._schedule import ALPHA, BATCH, ETA, FORMULAS, Schedule, schedule_option
 from ._stochastic import Stochastic
 from .base import Algorithm, Option
 
 AUTO = "auto"
 G = 3  # how fast the mean of the passes' ends forgets
-COLUMNS = 16384  # weights that are averaged together, so that they stay in the cache
 
 
 class ForgettingSgd(Stochastic):
@@ -53,8 +53,8 @@ class ForgettingSgd(Stochastic):
     def step(self):
         told = super().step()
         share = (G + 1) / (self.passes + G)
-        for first in range(0, len(self.w), COLUMNS):
-            w, mean = self.w[first : first + COLUMNS], self.mean[first : first + COLUMNS]
+        for part in columns(len(self.w)):
+            w, mean = self.w[part], self.mean[part]
             mean *= 1 - share
             mean += np.multiply(w, share, out=self.room[: len(w)])
         return told
