@@ -22,6 +22,7 @@ from .flags import (
     algorithm_named,
     check_stream,
     run_training,
+    say_now,
     strengths,
     training_options,
 )
@@ -53,6 +54,10 @@ def main():
         status = _closed_pipe()
     except OSError as error:
         status = _closed_pipe() if error.errno in (errno.EPIPE, errno.EINVAL) and not error.filename else _fail(error)
+    try:
+        sys.stdout.flush()
+    except OSError:  # it was told above; Python would try again and end with a status of its own
+        _closed_pipe()
     sys.exit(status)
 
 
@@ -270,7 +275,7 @@ def compare(ctx, train, entrants, out, test, repeat, jobs, lambdas, l1s, **setti
         settings["max_passes"] = 50.0
     settings = Settings(paths=train, algorithm=entrants[0].algorithm, options={}, lambdas=lambdas_, l1s=l1s_, **settings)
     say = lambda text: click.echo(text, err=True)  # noqa: E731
-    with StopSignal(say) as stop:
+    with StopSignal(say_now) as stop:
         runs, found = racing.compare(settings, entrants, out=out, test=test, repeat=repeat, jobs=jobs, say=say, stop=stop)
     _write_lines(racing.leaders(runs, found))
     if plot.available():

@@ -1,5 +1,7 @@
 """What the commands that train share: the flags of the algorithm that -a names, strengths, and a line for each step."""
 
+import contextlib
+import os
 import re
 import signal
 import sys
@@ -239,6 +241,12 @@ class ProgressLine:
             self.bar.close()
 
 
+def say_now(text):
+    """For signal handlers: Python's stderr refuses a second write while it is in the middle of one."""
+    with contextlib.suppress(OSError):
+        os.write(sys.stderr.fileno(), f"{text}\n".encode())
+
+
 def run_training(ctx, run, settings, quiet):
     """run(settings, say=..., watch=..., stop=...) under signals, with messages and an exit status."""
     for needs_dev in ("patience", "select"):
@@ -248,7 +256,7 @@ def run_training(ctx, run, settings, quiet):
     if settings.algorithm.name == DEFAULT_FOR_L1 and ctx.get_parameter_source("algorithm") is not ParameterSource.COMMANDLINE:
         say(f"algorithm: {settings.algorithm.name}, chosen for --l1 (-a chooses another)")
     watch = (lambda step_name: ()) if quiet else (lambda step_name: (ProgressLine(step_name),))
-    with StopSignal(say) as stop:
+    with StopSignal(None if quiet else say_now) as stop:
         try:
             outcome = run(settings, say=say, watch=watch, stop=stop)
         except KeyboardInterrupt:
