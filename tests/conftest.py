@@ -18,6 +18,8 @@ from crftrain.layout import arrange, number
 from crftrain.learn import Settings
 from crftrain.strength import Strength
 
+os.environ.pop("PYTHONUNBUFFERED", None)  # programs under test buffer their streams, as anyone's do
+
 
 @dataclass
 class Ended:
