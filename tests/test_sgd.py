@@ -1,6 +1,7 @@
 """Lazy descent and its average equal dense twins on the same draws; step sizes that are too long end in numbers or errors."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -193,6 +194,48 @@ def test_looking_for_a_step_size_leaves_no_trace_but_it(eta, average):
     again.step()
     assert v.tobytes() == w.tobytes()
     assert again.solution().tobytes() == opt.solution().tobytes()
+
+
+class Ordered:
+    """Draws one permutation again and again."""
+
+    def __init__(self, order):
+        self.order = order
+
+    def permutation(self, n):
+        return self.order.copy()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_long_sequence_at_the_end_of_a_trial_does_not_shorten_steps(seed):
+    """Judged just after it, all but the shortest steps look bad; it is a hundred times as long as the others."""
+    made = larger(seed, sequences=300, attributes=200)
+    made = replace(made, corpus=replace(made.corpus, seq=np.delete(made.corpus.seq, range(-101, -1))))
+    problem = made.problem(l2=1 / 200)
+    found = []
+    for place in (100, 199):
+        order = np.insert(np.random.default_rng(seed).permutation(199), place, 199)
+        opt = SGD.make(problem, np.zeros(problem.n_features), Ordered(order), **SGD.defaults())
+        opt.step()
+        found.append(opt.eta)
+    assert found[1] > 0.7 * found[0]
+
+
+@pytest.mark.parametrize("sequences", [1, 2, 3])
+@AVERAGES
+def test_a_step_size_is_found_on_hardly_any_data(sequences, average):
+    for schedule in FORMULAS:
+        problem, w, opt = start(larger(sequences=sequences), 0.1, schedule=schedule, eta="auto", **average)
+        opt.step()
+        assert opt.eta > 0
+        assert np.isfinite(opt.solution()).all()
+
+
+def test_pegasos_has_a_step_size_of_its_own():
+    problem, _, opt = start(larger(), 1 / 80, schedule="pegasos", eta="auto")
+    opt.step()
+    assert opt.eta == 1
+    assert problem.passes == 1
 
 
 def test_the_best_of_the_grid_is_no_worse_than_its_neighbours():

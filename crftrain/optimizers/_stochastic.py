@@ -4,12 +4,13 @@ A subclass, or the function that makes one, brings the weights (_descent) and th
 """
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
 from ..errors import TrainingError
 from ._ordered import OrderedSteps
-from ._schedule import GRID_PASSES, SAMPLE, calibrate, grid
+from ._schedule import GRID_PASSES, LOOKS, OWN, SAMPLE, calibrate, grid
 from .base import Step
 
 
@@ -48,26 +49,41 @@ class Stochastic:
 
     def _calibrated(self):
         """The step size of trials that begin at w, to which everything returns."""
-        begin, n = self.w.copy(), self.steps.n_units
+        begin, n, own = self.w.copy(), self.steps.n_units, OWN.get(self.schedule.name)
         if self.eta == "grid":
             search, order = grid, np.concatenate([self.rng.permutation(n) for _ in range(GRID_PASSES)])
+        elif own:
+            return own
         else:
             search, order = calibrate, self.rng.permutation(n)[:SAMPLE]
-        sample = np.unique(order)
+        value = self._whole if search is grid or self.schedule.pictured else self._beginning
 
         def trial(eta):
             self.eta = eta
             self.weights.start(begin)
-            passes = self.schedule.trial_passes(len(order), n)
-            self._descend(order, self.schedule.trial_rates(eta, len(order), n), 0, passes)
-            self._write()
-            reached = self.solution()
-            self.weights.start(reached)
-            return self.steps.mean_loss(sample) + self._penalty(reached)
+            return value(order, self.schedule.trial_rates(eta, len(order), n), self.schedule.trial_passes(len(order), n))
 
         eta = search(trial)
         self.weights.start(begin)
         return eta
+
+    def _whole(self, order, rates, passes):
+        """The objective over the units of the order that these steps leave."""
+        self._descend(order, rates, 0, passes)
+        self._write()
+        reached = self.solution()
+        self.weights.start(reached)
+        return self.steps.mean_loss(np.unique(order)) + self._penalty(reached)
+
+    def _beginning(self, order, rates, passes):
+        """The median of the objectives on the way, each over a part of the units; of w, since a mean lags behind."""
+        cuts = np.unique([0, *(math.ceil(part * len(order)) for part in LOOKS)])
+        sample, values = np.unique(order)[:: len(cuts) - 1].copy(), []
+        for first, last in pairwise(cuts):
+            self._descend(order[first:last], rates[first:last], passes * first / len(order), passes * last / len(order))
+            self._write()
+            values.append(self.steps.mean_loss(sample) + self._penalty(self.w))
+        return float(np.median(values))
 
     def take_in(self, sequences):
         if not self.schedule.endless:
