@@ -48,7 +48,8 @@ ALGORITHM = Algorithm(
     details=(
         "To study how step sizes can be found on the way. A pass takes a product with the Hessian for each gradient and counts as two;\n"
         "it is 7 times as long as one of sgd on CoNLL-2000 (observed features, lambda 1/n), 2.3 times on OCR. After 50, so counted, it\n"
-        "is 5 % above the optimum there, and 10 % on OCR, where sgd is 0.2 % and 0.4 % above. It forgives a bad --eta: with 1 on OCR it\n"
-        "ends 20 % above, --mu 0 275 %; but a large --mu can drive the gains beyond all bounds, which ends in an error."
+        "is 5 to 8 % above the optimum there, and 8 to 14 % on OCR, where sgd is 0.2 % and 0.4 % above. It forgives a bad --eta: with 1\n"
+        "on OCR it ends 16 to 21 % above, with --mu 0 too 270 to 440 %; but a large --mu can drive the gains beyond all\n"
+        "bounds, which ends in an error."
     ),
 )
