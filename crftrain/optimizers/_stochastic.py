@@ -76,14 +76,14 @@ class Stochastic:
         return self.steps.mean_loss(np.unique(order)) + self._penalty(reached)
 
     def _beginning(self, order, rates, passes):
-        """The median of the objectives on the way, each over a part of the units; of w, since a mean lags behind."""
+        """The median of the losses on the way, each of a part of the units, and the penalty; of w, since a mean lags behind."""
         cuts = np.unique([0, *(math.ceil(part * len(order)) for part in LOOKS)])
-        sample, values = np.unique(order)[:: len(cuts) - 1].copy(), []
+        sample, losses = np.unique(order)[:: len(cuts) - 1].copy(), []
         for first, last in pairwise(cuts):
             self._descend(order[first:last], rates[first:last], passes * first / len(order), passes * last / len(order))
-            self._write()
-            values.append(self.steps.mean_loss(sample) + self._penalty(self.w))
-        return float(np.median(values))
+            losses.append(self.steps.mean_loss(sample))
+        self._write()
+        return float(np.median(losses)) + self._penalty(self.w)
 
     def take_in(self, sequences):
         if not self.schedule.endless:
