@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-SOURCES := setup.py pyproject.toml $(wildcard crftrain/*.pyx crftrain/*.pxd crftrain/_simd* crftrain/optimizers/*.pyx crftrain/optimizers/*.pxd)
+SOURCES := setup.py pyproject.toml $(shell find crftrain -name '*.pyx' -o -name '*.pxd' -o -path '*/simd/*.[ch]')
 
 .PHONY: build demo test lint bench bench-quick clean
 
@@ -31,4 +31,5 @@ bench-quick: build
 	$(BIN)/python bench/bench.py --quick
 
 clean:
-	rm -rf build $(VENV) crftrain/*.so crftrain/optimizers/*.so crftrain/_[!s]*.c crftrain/optimizers/_*.c *.egg-info
+	rm -rf build $(VENV) *.egg-info
+	find crftrain -name '*.so' -delete -o -name '_*.c' ! -path '*/simd/*' -delete

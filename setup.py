@@ -14,12 +14,12 @@ DIRECTIVES = {"language_level": 3, "boundscheck": False, "wraparound": False, "c
 def extension(path):
     """One .pyx; _kernels carries the C body with the inner loops."""
     name = ".".join(path.with_suffix("").parts)
-    sources = [str(path)] + (["crftrain/_simd.c"] if path.stem == "_kernels" else [])
+    sources = [str(path)] + (["crftrain/chain/simd/_simd.c"] if path.stem == "_kernels" else [])
     return Extension(
         name,
         sources,
-        include_dirs=[numpy.get_include(), "crftrain"],
-        depends=[f"crftrain/_simd{part}.h" for part in ("", "_body", "_rates", "_table", "_adagrad")],
+        include_dirs=[numpy.get_include(), "crftrain/chain/simd"],
+        depends=[f"crftrain/chain/simd/_simd{part}.h" for part in ("", "_body", "_rates", "_table", "_adagrad")],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
         extra_compile_args=[] if os.name == "nt" else ["-O3", "-fno-math-errno"],
     )

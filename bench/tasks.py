@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from crftrain import _encode
-from crftrain.encode import expand
-from crftrain.read import sentences
-from crftrain.template import builtin
+from crftrain.text import _encode
+from crftrain.text.encode import expand
+from crftrain.text.read import sentences
+from crftrain.text.template import builtin
 
 from . import items as crfsuite_items
 from .process import ROOT

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from crftrain import optimizers
-from crftrain.cli import explain
+from crftrain.cli.main import explain
 
 HEAD = """# The algorithms
 
-One file each under `crftrain/optimizers/`; `crftrain algorithms` lists them, `crftrain algorithms NAME` prints what stands here.
+One file each under `crftrain/optimizers/`, by family; `crftrain algorithms` lists them, `crftrain algorithms NAME` prints what stands here.
 This page is made from their declarations by `python docs/generate.py`.
 
 All minimise `f(w) = 1/n sum -log p(y|x; w) + lambda/2 |w|^2 + l1 |w|_1`, n the number of sequences, where the table says that

@@ -12,11 +12,12 @@ import corpora
 import problems
 import pytest
 
-from crftrain import cli, optimizers
-from crftrain.encode import read_corpus
-from crftrain.layout import arrange, number
-from crftrain.learn import Settings
-from crftrain.strength import Strength
+from crftrain import optimizers
+from crftrain.chain.layout import arrange, number
+from crftrain.cli import main as cli
+from crftrain.text.encode import read_corpus
+from crftrain.training.strength import Strength
+from crftrain.training.train import Settings
 
 os.environ.pop("PYTHONUNBUFFERED", None)  # programs under test buffer their streams, as anyone's do
 
@@ -60,7 +61,7 @@ def process(tmp_path):
 
     def start(*args, **options):
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": tmp_path, **options}
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(cli.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(cli.__file__).parents[2]), os.environ.get("PYTHONPATH", "")])}
         # where the tests run in the background INT may be ignored, which a child would inherit
         heeded = signal.signal(signal.SIGINT, signal.SIG_DFL)
         try:

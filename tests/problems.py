@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crftrain import _kernels, _problem
-from crftrain.encode import Corpus, Observations, StringTable, Vocabulary
-from crftrain.layout import Layout, arrange, number
-from crftrain.template import Template
+from crftrain import _kernels
+from crftrain.chain import _problem
+from crftrain.chain.layout import Layout, arrange, number
+from crftrain.text.encode import Corpus, Observations, StringTable, Vocabulary
+from crftrain.text.template import Template
 
 PLAIN, PAIRS, BOTH, NONE = "U:%x[0,0]\nB\n", "U:%x[0,0]\nB:%x[0,0]\n", "U:%x[0,0]\nB:%x[0,0]\nB\n", "U:%x[0,0]\n"
 

@@ -21,8 +21,8 @@ import numpy as np
 from problems import Instance
 
 from crftrain import optimizers
-from crftrain._problem import Problem
-from crftrain.learn import Settings, prepare
+from crftrain.chain._problem import Problem
+from crftrain.training.train import Settings, prepare
 
 FLAT = 1e-8  # algorithm 1, line 12: no search for a gradient so small
 

@@ -11,11 +11,12 @@ import problems
 import pytest
 from problems import KINDS, instance
 
-from crftrain import checkpoint, optimizers
+from crftrain import optimizers
 from crftrain.errors import CrftrainError
-from crftrain.learn import learn
-from crftrain.strength import Strength
-from crftrain.train import StopSignal
+from crftrain.training import checkpoint
+from crftrain.training.loop import StopSignal
+from crftrain.training.strength import Strength
+from crftrain.training.train import learn
 
 RESUMABLE = ["newton-cg", "sag", "saga", "svrg", "ap", "pa", "arow", "mira"]
 VARIANTS = [

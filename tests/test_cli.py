@@ -15,9 +15,9 @@ from click.testing import CliRunner
 
 import crftrain as package
 from crftrain import optimizers
-from crftrain.cli import DEFAULT_ALGORITHM, commands
-from crftrain.compare import read_summary
-from crftrain.model import load
+from crftrain.cli.main import DEFAULT_ALGORITHM, commands
+from crftrain.model.model import load
+from crftrain.training.race import read_summary
 
 NAMES = optimizers.names()
 COMMANDS = ["learn", "tag", "eval", "dump", "features", "algorithms"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from crftrain.cli import commands
+from crftrain.cli.main import commands
 
 PAGE = (Path(__file__).parent.parent / "docs" / "coming-from-crfsuite.md").read_text(encoding="utf-8")
 THEIRS = {

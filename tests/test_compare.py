@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from crftrain import compare, learn, optimizers, plot
-from crftrain.cli import commands
+from crftrain import optimizers
+from crftrain.cli.main import commands
 from crftrain.errors import CrftrainError, TrainingError
-from crftrain.strength import Strength
+from crftrain.report import plot
+from crftrain.training import race as compare
+from crftrain.training import train as learn
+from crftrain.training.strength import Strength
 
 TEMPLATE = "U00:%x[0,0]\nU01:%x[0,1]\nU02:%x[-1,1]/%x[0,1]\nB\n"
 

@@ -10,9 +10,9 @@ import threading
 import pytest
 from test_model import FACTS, GOLDEN, tiny
 
-from crftrain import _container
 from crftrain.errors import ModelError
-from crftrain.model import check_writable, load, save
+from crftrain.model import _container
+from crftrain.model.model import check_writable, load, save
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def test_from_a_named_pipe(place):
 
 
 def test_through_standard_streams(place):
-    program = "from crftrain.model import load, save; m = load('-'); save('-', m.vocabulary, m.layout, m.w, m.facts)"
+    program = "from crftrain.model.model import load, save; m = load('-'); save('-', m.vocabulary, m.layout, m.w, m.facts)"
     save(place, *tiny(), FACTS)
     run = subprocess.run([sys.executable, "-c", program], input=place.read_bytes(), capture_output=True, check=True)
     assert run.stdout == place.read_bytes()

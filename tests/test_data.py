@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crftrain.evaluate import is_chunked
+from crftrain.tagging.evaluate import is_chunked
 
 DATA = Path(__file__).parent.parent / "data"
 LABELS = {"O", "B-SBAR", "B-PRT", "B-INTJ", *(f"{tag}-{kind}" for kind in ("NP", "VP", "PP", "ADVP", "ADJP", "CONJP") for tag in "BI")}

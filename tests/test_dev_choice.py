@@ -7,11 +7,12 @@ import pytest
 import reference
 from problems import larger, text
 
-from crftrain import learn, optimizers
-from crftrain.encode import Corpus
-from crftrain.flags import DEFAULT_ALGORITHM, DEFAULT_FOR_L1, default_algorithm
-from crftrain.strength import Strength
-from crftrain.tag import HeldOutData
+from crftrain import optimizers
+from crftrain.cli.flags import DEFAULT_ALGORITHM, DEFAULT_FOR_L1, default_algorithm
+from crftrain.tagging.tag import HeldOutData
+from crftrain.text.encode import Corpus
+from crftrain.training import train as learn
+from crftrain.training.strength import Strength
 
 PATH = (Strength(30, True), Strength(10, True), Strength(3, True), Strength(1, True), Strength(0.1, True))
 

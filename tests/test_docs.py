@@ -9,7 +9,7 @@ import pytest
 
 from bench.bench import wishes_of
 from crftrain import optimizers
-from crftrain.cli import CONTEXT, commands
+from crftrain.cli.main import CONTEXT, commands
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])

@@ -9,10 +9,10 @@ import reference
 from problems import KINDS, kind, larger
 
 from crftrain import optimizers
-from crftrain._problem import Problem
+from crftrain.chain._problem import Problem
 from crftrain.errors import TrainingError
-from crftrain.learn import Settings, prepare
-from crftrain.train import Limits, fit
+from crftrain.training.loop import Limits, fit
+from crftrain.training.train import Settings, prepare
 
 DUAL = [name for name in optimizers.names() if optimizers.get(name).gap == "duality"]
 WAYS = {"oeg": ("oeg", {}), "oeg in batch mode": ("oeg", {"batch_mode": True}), "sdca": ("sdca", {})}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from test_model import FACTS, built, many, tiny
 
-from crftrain.dump import dump
-from crftrain.model import Model, load, save
+from crftrain.model.dump import dump
+from crftrain.model.model import Model, load, save
 
 
 @pytest.fixture

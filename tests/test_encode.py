@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crftrain.encode import Encoder, StringTable, expand, read_corpus
 from crftrain.errors import DataError, TemplateError
-from crftrain.read import Sentence, sentences
-from crftrain.template import Template, builtin
+from crftrain.text.encode import Encoder, StringTable, expand, read_corpus
+from crftrain.text.read import Sentence, sentences
+from crftrain.text.template import Template, builtin
 
 PLAIN = Template.parse("U0:%x[0,0]\nB\n", "t.txt")
 

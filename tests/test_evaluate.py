@@ -7,8 +7,8 @@ import time
 import pytest
 
 from crftrain.errors import DataError
-from crftrain.evaluate import Evaluation, Score, is_chunked, read_columns
-from crftrain.read import Sentence
+from crftrain.tagging.evaluate import Evaluation, Score, is_chunked, read_columns
+from crftrain.text.read import Sentence
 
 TYPES = ["NP", "VP", "PP", "A-B"]
 

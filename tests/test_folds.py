@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from problems import BOTH, instance
 
+from crftrain.chain.layout import arrange
 from crftrain.errors import CrftrainError
-from crftrain.evaluate import Evaluation
-from crftrain.folds import cross_validate
-from crftrain.layout import arrange
-from crftrain.learn import Training, fit_point, learn, prepare
-from crftrain.model import load
-from crftrain.train import StopSignal
+from crftrain.model.model import load
+from crftrain.tagging.evaluate import Evaluation
+from crftrain.training.folds import cross_validate
+from crftrain.training.loop import StopSignal
+from crftrain.training.train import Training, fit_point, learn, prepare
 
 
 def tokens(corpus, i):

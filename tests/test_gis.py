@@ -7,8 +7,8 @@ from problems import BOTH, KINDS, kind, larger
 
 from crftrain import optimizers
 from crftrain.errors import TrainingError
-from crftrain.optimizers import _scaling
-from crftrain.optimizers.gis import UPDATES, most_features
+from crftrain.optimizers.batch import _scaling
+from crftrain.optimizers.batch.gis import UPDATES, most_features
 
 GIS = optimizers.get("gis")
 SHORT = {

@@ -5,7 +5,7 @@ import pytest
 from problems import KINDS, kind, larger
 
 from crftrain import optimizers
-from crftrain._problem import Problem
+from crftrain.chain._problem import Problem
 
 HYBRID, LBFGS = optimizers.get("hybrid"), optimizers.get("lbfgs")
 

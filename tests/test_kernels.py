@@ -7,8 +7,8 @@ import pytest
 from problems import KINDS, instance, kind, lattice
 from reference import best_path, chain, enumerate_paths, gold, path_score, scores
 
-from crftrain.encode import Observations
 from crftrain.errors import TrainingError
+from crftrain.text.encode import Observations
 
 LABELS = [1, 2, 3, 7, 8, 9, 16, 17, 24, 25, 33, 48]  # around the widths of vectors and of panels
 

@@ -5,7 +5,7 @@ import pytest
 from problems import BOTH, KINDS, NONE, PAIRS, PLAIN, instance, kind, vocabulary
 from problems import corpus as random_corpus
 
-from crftrain.layout import DENSE, Layout, arrange, number
+from crftrain.chain.layout import DENSE, Layout, arrange, number
 
 
 def seen(corpus):

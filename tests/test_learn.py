@@ -8,15 +8,15 @@ import numpy as np
 import problems
 import pytest
 
-from crftrain import learn as learning
 from crftrain.errors import CrftrainError, DataError, ModelError, TrainingError
-from crftrain.learn import learn, points, prepare
-from crftrain.model import load
+from crftrain.model.model import load
 from crftrain.optimizers.base import Algorithm, Step
-from crftrain.read import Sentence, sentences
-from crftrain.strength import Strength
-from crftrain.tag import Tagger
-from crftrain.train import StopSignal
+from crftrain.tagging.tag import Tagger
+from crftrain.text.read import Sentence, sentences
+from crftrain.training import train as learning
+from crftrain.training.loop import StopSignal
+from crftrain.training.strength import Strength
+from crftrain.training.train import learn, points, prepare
 
 START = {"event", "algorithm", "options", "n_sequences", "n_tokens", "n_labels", "n_attributes", "n_features", "lambda", "l1"}
 START |= {"threads", "seed", "encode_seconds", "version"}

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from crftrain.optimizers._linesearch import C1, C2, DELTA, TRIALS, armijo, strong_wolfe
+from crftrain.optimizers.batch._linesearch import C1, C2, DELTA, TRIALS, armijo, strong_wolfe
 
 
 class Along:

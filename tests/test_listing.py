@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from problems import KINDS, kind, larger
 
-from crftrain._listing import list_weights, listed_bytes
-from crftrain.learn import Training
+from crftrain.chain._occurrence_list import list_weights, listed_bytes
+from crftrain.training.train import Training
 
 
 def everything(problem, w, v):

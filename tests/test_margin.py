@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from problems import KINDS, kind, larger
 
 from crftrain import optimizers
-from crftrain.cli import commands
+from crftrain.cli.main import commands
 from crftrain.errors import TrainingError
 
 MARGIN = ["ap", "pa", "arow", "mira"]

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crftrain import model
-from crftrain.encode import StringTable, Vocabulary
+from crftrain.chain.layout import Layout
 from crftrain.errors import ModelError
-from crftrain.layout import Layout
-from crftrain.model import load, save
-from crftrain.template import Template
+from crftrain.model import model
+from crftrain.model.model import load, save
+from crftrain.text.encode import StringTable, Vocabulary
+from crftrain.text.template import Template
 
 GOLDEN = """
 8943524654524e0a 01000000 0a000000

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from problems import KINDS, kind, larger
 
-from crftrain import memory, optimizers
-from crftrain._tangent import kept_bytes
-from crftrain.learn import Training
-from crftrain.optimizers import newton_cg
-from crftrain.optimizers._columns import COLUMNS
-from crftrain.optimizers._pairs import FEW, Preconditioned
-from crftrain.optimizers._sample import draw
-from crftrain.optimizers._trust import TRIALS, Steihaug, TrustRegion
-from crftrain.train import Limits, fit
+from crftrain import optimizers
+from crftrain.chain import memory
+from crftrain.chain._tangent import kept_bytes
+from crftrain.optimizers.batch import newton_cg
+from crftrain.optimizers.batch._pieces import COLUMNS
+from crftrain.optimizers.batch._preconditioner import FEW, Preconditioned
+from crftrain.optimizers.batch._subsample import draw
+from crftrain.optimizers.batch._trust import TRIALS, Steihaug, TrustRegion
+from crftrain.training.loop import Limits, fit
+from crftrain.training.train import Training
 
 NEWTON, LBFGS = optimizers.get("newton-cg"), optimizers.get("lbfgs")
 

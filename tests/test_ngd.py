@@ -9,11 +9,11 @@ from problems import KINDS, kind, larger
 
 from crftrain import optimizers
 from crftrain._kernels import Sequences
-from crftrain.encode import Corpus, Observations
 from crftrain.errors import TrainingError
-from crftrain.optimizers import _transform as transforms
-from crftrain.optimizers._schedule import Schedule
-from crftrain.optimizers.ngd import natural
+from crftrain.optimizers.descent import _transform as transforms
+from crftrain.optimizers.descent._schedule import Schedule
+from crftrain.optimizers.descent.ngd import natural
+from crftrain.text.encode import Corpus, Observations
 
 NGD, SGD = optimizers.get("ngd"), optimizers.get("sgd")
 FUNCTIONS = {  # as the paper writes them, and their slopes at 0 for epsilon 0.1

@@ -9,10 +9,10 @@ from problems import KINDS, kind, larger
 
 from crftrain import optimizers
 from crftrain.errors import TrainingError
-from crftrain.optimizers._history import History
-from crftrain.optimizers._linesearch import strong_wolfe
 from crftrain.optimizers.base import Algorithm, Option, Step
-from crftrain.train import Limits, fit
+from crftrain.optimizers.batch._history import History
+from crftrain.optimizers.batch._linesearch import strong_wolfe
+from crftrain.training.loop import Limits, fit
 
 NAMES = optimizers.names()
 

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import KINDS, kind, larger
 
-from crftrain import model, optimizers
-from crftrain.optimizers._orthant import align, project, slope_beyond
-from crftrain.train import Limits, fit
+from crftrain import optimizers
+from crftrain.model import model
+from crftrain.optimizers.batch._orthant import align, project, slope_beyond
+from crftrain.training.loop import Limits, fit
 
 OWLQN, LBFGS = optimizers.get("owlqn"), optimizers.get("lbfgs")
 

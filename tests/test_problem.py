@@ -9,11 +9,11 @@ import pytest
 from problems import KINDS, instance, kind, larger
 from reference import central_differences, features, gold, objective
 
-from crftrain import _problem
-from crftrain.encode import read_corpus
+from crftrain.chain import _problem
+from crftrain.chain.layout import arrange
 from crftrain.errors import TrainingError
-from crftrain.layout import arrange
-from crftrain.template import Template
+from crftrain.text.encode import read_corpus
+from crftrain.text.template import Template
 
 
 def value_and_gradient(problem, w):

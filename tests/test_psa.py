@@ -6,9 +6,9 @@ import reference
 from problems import KINDS, kind, larger
 
 from crftrain import optimizers
-from crftrain._rates import ALPHA, BETA, KAPPA
 from crftrain.errors import TrainingError
-from crftrain.optimizers.psa import GAMMAS
+from crftrain.optimizers.descent.psa import GAMMAS
+from crftrain.optimizers.weights._rated import ALPHA, BETA, KAPPA
 
 PSA = optimizers.get("psa")
 

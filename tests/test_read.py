@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crftrain.errors import DataError
-from crftrain.read import columns, sentences
+from crftrain.text.read import columns, sentences
 
 COMPRESS = {"plain": bytes, "gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress}
 TEXT = "a DT O\nb NN O\n\nü VB O\n".encode()

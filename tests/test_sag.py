@@ -11,8 +11,8 @@ from reference import chain, gold, objective, scores
 from sag_twin import SAMPLERS, Sag, Units, assert_same_steps, optimum, repository_data, start, steps_until, sum_of_table
 
 from crftrain.errors import TrainingError
-from crftrain.optimizers._table import TABLES
-from crftrain.train import Limits, fit
+from crftrain.optimizers.average._table import TABLES
+from crftrain.training.loop import Limits, fit
 
 EXACT = {"table_precision": "double"}
 SHAPES = ["plain", "full", "observed transitions", "real values", "pair attributes", "pair attributes, full", "nine labels"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crftrain.errors import TrainingError
-from crftrain.optimizers._schedule import ALPHA, ENDLESS, ETA, FIRST, FORMULAS, PASSES, Schedule, calibrate, grid, schedule_option
+from crftrain.optimizers.descent._schedule import ALPHA, ENDLESS, ETA, FIRST, FORMULAS, PASSES, Schedule, calibrate, grid, schedule_option
 
 
 @pytest.mark.parametrize("name", FORMULAS)

@@ -10,7 +10,7 @@ from problems import KINDS, instance, kind, larger
 
 from crftrain import optimizers
 from crftrain.errors import TrainingError
-from crftrain.optimizers._schedule import FORMULAS, GRID_PASSES, Schedule
+from crftrain.optimizers.descent._schedule import FORMULAS, GRID_PASSES, Schedule
 
 SGD = optimizers.get("sgd")
 AVERAGES = pytest.mark.parametrize("average", [{"average": False}, {}, {"average_from": 1}], ids=["last", "ends", "all"])

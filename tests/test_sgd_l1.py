@@ -7,8 +7,8 @@ from problems import KINDS, kind, larger
 
 from crftrain import optimizers
 from crftrain.errors import TrainingError
-from crftrain.optimizers._schedule import Schedule
-from crftrain.optimizers.sgd_l1 import PENALTIES
+from crftrain.optimizers.descent._schedule import Schedule
+from crftrain.optimizers.descent.sgd_l1 import PENALTIES
 
 SGD = optimizers.get("sgd-l1")
 

@@ -11,13 +11,16 @@ import problems
 import pytest
 from test_warmstart import MACROS, by_name
 
-from crftrain import layout, model, optimizers, stream
-from crftrain._problem import Problem
-from crftrain.encode import read_corpus
+from crftrain import optimizers
+from crftrain.chain import layout
+from crftrain.chain._problem import Problem
+from crftrain.chain.layout import Resizing, complete
 from crftrain.errors import DataError
-from crftrain.layout import Resizing, complete
-from crftrain.strength import Strength
-from crftrain.template import Template
+from crftrain.model import model
+from crftrain.text.encode import read_corpus
+from crftrain.text.template import Template
+from crftrain.training import stream
+from crftrain.training.strength import Strength
 
 STREAMS = [name for name in optimizers.names() if optimizers.get(name).streams]
 ALL_LABELS = "w1 c1 I-X\nw2 c2 O\nw0 c0 B-X\n\n"

@@ -8,7 +8,7 @@ import pytest
 from problems import KINDS, instance, larger
 from sag_twin import SAMPLERS, Svrg, assert_same_steps, optimum, start, steps_until
 
-from crftrain.train import Limits, fit
+from crftrain.training.loop import Limits, fit
 
 
 @pytest.mark.parametrize("sampling", SAMPLERS)

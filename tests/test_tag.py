@@ -7,12 +7,12 @@ import numpy as np
 import problems
 import pytest
 
-from crftrain import tag as tagging
 from crftrain.errors import DataError
-from crftrain.learn import learn
-from crftrain.model import load
-from crftrain.read import Sentence, sentences
-from crftrain.tag import HeldOutData, Output, Tagger, score_corpus, tag_stream
+from crftrain.model.model import load
+from crftrain.tagging import tag as tagging
+from crftrain.tagging.tag import HeldOutData, Output, Tagger, score_corpus, tag_stream
+from crftrain.text.read import Sentence, sentences
+from crftrain.training.train import learn
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from problems import KINDS, instance, kind, larger
 from reference import chain, scores
 
-from crftrain._tangent import kept_bytes
+from crftrain.chain._tangent import kept_bytes
 from crftrain.errors import TrainingError
 
 SCALES = pytest.mark.parametrize("scale", [0.5, 100.0], ids=["scaled", "logarithms"])

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crftrain.errors import TemplateError
-from crftrain.template import Macro, Regex, Template, builtin, builtin_names, default_name, load
+from crftrain.text.template import Macro, Regex, Template, builtin, builtin_names, default_name, load
 
 
 def parse(text):

@@ -11,7 +11,7 @@ import pytest
 
 from crftrain.errors import TrainingError
 from crftrain.optimizers.base import Step
-from crftrain.train import HeldOut, Limits, Plateau, Progress, StopSignal, fit
+from crftrain.training.loop import HeldOut, Limits, Plateau, Progress, StopSignal, fit
 
 
 class FakeProblem:

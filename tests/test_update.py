@@ -8,11 +8,12 @@ import problems
 import pytest
 from test_warmstart import MACROS, by_name
 
-from crftrain import model, optimizers
+from crftrain import optimizers
 from crftrain.errors import DataError, ModelError, TrainingError
-from crftrain.learn import learn, prepare
-from crftrain.strength import Strength
-from crftrain.update import update
+from crftrain.model import model
+from crftrain.training.strength import Strength
+from crftrain.training.train import learn, prepare
+from crftrain.training.update import update
 
 OLD = problems.text(1, words=40, labels=("B-X", "I-X", "O"))
 NEW = problems.text(2, words=60, labels=("O", "B-Y", "I-X", "B-X"), sentences=60)

@@ -1,8 +1,8 @@
 """A corpus ready for Problem, by the same steps as `crftrain learn`."""
 
-from crftrain.encode import read_corpus
-from crftrain.layout import arrange, number
-from crftrain.template import builtin
+from crftrain.chain.layout import arrange, number
+from crftrain.text.encode import read_corpus
+from crftrain.text.template import builtin
 
 
 def encode(train, format, template, features="full", transitions="full"):

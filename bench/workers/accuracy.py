@@ -8,9 +8,9 @@ import numpy as np
 from _corpus import encode
 from _shared import orders, report
 
-from crftrain._problem import Problem
-from crftrain.compare import Entrant
-from crftrain.tag import HeldOutData
+from crftrain.chain._problem import Problem
+from crftrain.tagging.tag import HeldOutData
+from crftrain.training.race import Entrant
 
 
 def main(train, test, passes, runs, strength, **how):

@@ -8,9 +8,11 @@ import time
 
 from _shared import orders, report
 
-from crftrain import compare, learn, optimizers
-from crftrain._problem import Problem
-from crftrain.strength import Strength
+from crftrain import optimizers
+from crftrain.chain._problem import Problem
+from crftrain.training import race as compare
+from crftrain.training import train as learn
+from crftrain.training.strength import Strength
 
 aside = 0.0
 

@@ -9,7 +9,7 @@ import numpy as np
 from _corpus import encode
 from _shared import orders, report
 
-from crftrain._problem import Problem
+from crftrain.chain._problem import Problem
 
 
 def main(train, threads, repeats, **how):

@@ -10,7 +10,7 @@ import numpy as np
 from _corpus import encode
 from _shared import orders, report
 
-from crftrain._problem import Problem
+from crftrain.chain._problem import Problem
 
 
 def read_wapiti(lines):

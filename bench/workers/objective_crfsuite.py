@@ -8,7 +8,7 @@ import pycrfsuite
 from _corpus import encode
 from _shared import orders, report
 
-from crftrain._problem import Problem
+from crftrain.chain._problem import Problem
 
 
 def main(train, model, l2, l1, **how):

@@ -10,8 +10,8 @@ from _corpus import encode
 from _shared import orders, report
 
 from crftrain import optimizers
-from crftrain._listing import list_weights, listed_bytes
-from crftrain._problem import Problem
+from crftrain.chain._occurrence_list import list_weights, listed_bytes
+from crftrain.chain._problem import Problem
 
 
 def main(train, repeats, steps, **how):

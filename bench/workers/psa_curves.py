@@ -11,8 +11,8 @@ from _corpus import encode
 from _shared import orders, report
 
 from crftrain import optimizers
-from crftrain._problem import Problem
-from crftrain.tag import HeldOutData
+from crftrain.chain._problem import Problem
+from crftrain.tagging.tag import HeldOutData
 
 PSA = optimizers.get("psa")
 

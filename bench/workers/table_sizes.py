@@ -7,11 +7,11 @@ one more for each sequence.
 import numpy as np
 from _shared import orders, report
 
-from crftrain._problem import Problem
-from crftrain.encode import read_corpus
-from crftrain.layout import arrange
-from crftrain.optimizers._table import gradient_entries
-from crftrain.template import builtin
+from crftrain.chain._problem import Problem
+from crftrain.chain.layout import arrange
+from crftrain.optimizers.average._table import gradient_entries
+from crftrain.text.encode import read_corpus
+from crftrain.text.template import builtin
 
 
 def main(train, format, template, min_freq):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from crftrain.errors import ModelError
-from crftrain.model import load, save
+from crftrain.model.model import load, save
 
 BYTES_PER_BYTE = 256  # of memory for a byte of file, at most
 BASE = 300_000  # bytes that any load may take
@@ -60,7 +60,7 @@ def test_the_costliest_model_stays_within_the_bound(place):
     place.write_bytes(data)
     unit = 1 if sys.platform == "darwin" else 1024
     program = (
-        "import resource, sys; from crftrain.model import load\n"
+        "import resource, sys; from crftrain.model.model import load\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "assert load(sys.argv[1]).active == 60005\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"

@@ -1,0 +1,94 @@
+"""The Hessian's diagonal, about: what `--precondition` takes the root of.
+
+    H_pp = 1/n sum_i Var(F_i p) + l2 ~ 1/n sum_i sum_t value^2 P_t (1 - P_t) + l2,   P_t that of the label or pair of labels of p at t
+
+as if the labels of different positions had nothing to do with each other. Sequences of the log domain have P for P (1 - P) where
+label pairs have no attributes.
+"""
+
+from libc.math cimport isfinite
+from libc.stdint cimport int64_t
+
+import numpy as np
+
+from .._kernels cimport Gradient, Lattice, Sequences, Tokens, backward, forward, gather, lattice_fit, simd
+from ._tangent cimport Curvature, Workspace
+
+
+cdef class Diagonal(Curvature):
+    """A diagonal matrix in place of the Hessian; its product with a vector of ones is wanted."""
+    cdef Tokens squares         # the corpus, its values squared
+    cdef object keep_squares
+
+    def __init__(self, Sequences sequences, layout, *, threads=1):
+        Curvature.__init__(self, sequences, layout, threads=threads, keep=0)
+        cdef double[::1] nodes, pairs
+        corpus = sequences.corpus
+        self.squares = sequences.s
+        self.squares.listed.ptr = NULL      # its values are not squared
+        self.keep_squares = [
+            None if observations is None or observations.value is None else np.append(observations.value**2, 0.0)
+            for observations in (corpus.nodes, corpus.pairs)
+        ]
+        if self.keep_squares[0] is not None:
+            nodes = self.keep_squares[0]
+            self.squares.nodes.value = &nodes[0]
+        if self.keep_squares[1] is not None and self.squares.pairs.ptr != NULL:
+            pairs = self.keep_squares[1]
+            self.squares.pairs.value = &pairs[0]
+
+    cdef bint add_product(self, const Tokens* s, int64_t i, double scale, Gradient gradient, Workspace room) noexcept nogil:
+        """gradient += scale P (1 - P), where a weight has them."""
+        cdef int64_t T = s.seq[i + 1] - s.seq[i]
+        cdef bint pairs = s.pairs.ptr != NULL
+        cdef Lattice* X = room.X
+        if not lattice_fit(X, T, pairs):
+            return False
+        gather(&self.W, s, i, X)
+        if not isfinite(forward(&self.W, s, i, X)):
+            return False
+        backward(&self.W, s, i, X)
+        variances(T * X.LP, scale, X.q)
+        if pairs:
+            sum_of_variances(T, scale, X)
+        else:
+            if X.scaled:
+                subtract_squares(T, X, self.W.M, room.expected)
+            for k in range(X.L * X.LP):
+                X.edge[k] *= scale
+        gradient.add(&self.squares, i, X)
+        return True
+
+    cdef void finish(self, double scale, Gradient gradient, Workspace room, int thread) noexcept nogil:
+        """Nothing is left to do."""
+
+
+cdef void variances(int64_t n, double scale, double* p) noexcept nogil:
+    cdef int64_t k
+    for k in range(n):
+        p[k] *= scale * (1 - p[k])
+
+
+cdef void sum_of_variances(int64_t T, double scale, Lattice* X) noexcept nogil:
+    """P and edge of a sequence that has P."""
+    cdef int64_t t, k, size = X.L * X.LP
+    for k in range(size):
+        X.edge[k] = 0
+    for t in range(1, T):
+        variances(size, scale, X.P + t * size)
+        for k in range(size):
+            X.edge[k] += X.P[t * size + k]
+
+
+cdef void subtract_squares(int64_t T, Lattice* X, const double* M, double[::1] squares) noexcept nogil:
+    """edge -= sum_t P_t^2,  P_t(i,j) = a_{t-1}(i) M(i,j) v_t(j)."""
+    cdef int64_t k
+    for k in range(T * X.LP):
+        X.a[k] *= X.a[k]
+    for k in range(X.LP, T * X.LP):
+        X.v[k] *= X.v[k]
+    for k in range(X.L * X.LP):
+        squares[k] = 0
+    simd.outer(T - 1, X.L, X.LP, X.a, X.v + X.LP, &squares[0])
+    for k in range(X.L * X.LP):
+        X.edge[k] -= M[k] * M[k] * squares[k]

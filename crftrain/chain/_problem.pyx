@@ -1,0 +1,344 @@
+"""The objective that every algorithm minimises, and its gradient, over a corpus of n sequences.
+
+    f(w) = 1/n sum_i -log p(y_i | x_i; w)  +  l2/2 |w|^2  +  l1 |w|_1
+
+value, value_and_gradient and hessian_vector are of the smooth part, the first two terms; objective and subgradient add the third.
+`passes` counts the work as a multiple of one forward run over all sequences.
+
+Threads take shards of the sequences with about as many tokens each and sum into vectors of their own (_sums): the same
+number of threads gives the same bits.
+"""
+
+import sys
+import threading
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport fabs, isfinite
+from libc.stdint cimport int64_t
+
+import numpy as np
+
+from .._kernels cimport (
+    Gradient,
+    Lattice,
+    Scorer,
+    Sequences,
+    Tokens,
+    Weights,
+    backward,
+    lattice_free,
+    lattice_new,
+    loss,
+    minus_gold,
+    tokens_between_signals,
+)
+
+from ._sums cimport Sums, square
+from ._tangent cimport Curvature, Workspace
+
+from ._diagonal import Diagonal
+from ..errors import TrainingError
+
+
+cdef class Problem:
+    """Immutable but for its counter of passes, and a gap that is computed once."""
+
+    def __init__(self, corpus, layout, *, l2=0.0, l1=0.0, threads=1, sequences=None):
+        """sequences: those of another Problem on the same corpus and layout."""
+        self.sequences, self.layout = sequences or Sequences(corpus, layout), layout
+        self.l2, self.l1, self.threads, self.passes = l2, l1, threads, 0.0
+        self.scorer = Scorer(layout)
+        self.gradients = [Gradient(layout) for _ in range(threads)]
+        self.cancelled, self.first_gap = False, None
+        targets = np.linspace(0, corpus.n_tokens, threads + 1)
+        self.shards = np.searchsorted(corpus.seq, targets).astype(np.int64)
+        self.sums = Sums(layout, corpus, self.shards, l2=l2)
+
+    @property
+    def n_sequences(self):
+        return self.sequences.n
+
+    @property
+    def n_tokens(self):
+        return self.sequences.corpus.n_tokens
+
+    @property
+    def n_labels(self):
+        return self.layout.n_labels
+
+    @property
+    def n_features(self):
+        return self.layout.n_features
+
+    @property
+    def n_blocks(self):
+        return self.layout.n_blocks
+
+    def at(self, *, l2, l1):
+        """The same corpus and weights under another regularisation."""
+        return Problem(self.sequences.corpus, self.layout, l2=l2, l1=l1, threads=self.threads, sequences=self.sequences)
+
+    def value(self, double[::1] w):
+        """1/n sum of the losses + l2/2 |w|^2."""
+        self.scorer.use(w)
+        return self._run(self._shard) + 0.5 * self.l2 * square(w, 0, w.shape[0])
+
+    def value_and_gradient(self, double[::1] w, double[::1] out, *, Curvature keep=None):
+        """The value; its gradient goes to out. `keep` takes along what Hessian-vector products at w need."""
+        if keep is not None:
+            keep.begin()
+        self.scorer.use(w)
+        total = self._into(out, w, lambda k: self._shard_with_gradient(k, keep))
+        if keep is not None:
+            keep.end(w, &self.scorer.W)
+        return total
+
+    def curvature(self, *, keep=None, ad=False):
+        """To be filled by value_and_gradient; `keep` is how many sequences are not computed anew for each product, None: all."""
+        return Curvature(self.sequences, self.layout, threads=self.threads, keep=keep, ad=ad)
+
+    def hessian_vector(self, double[::1] w, double[::1] v, double[::1] out, *, Curvature at=None):
+        """out = H(w) v. `at` was filled at this w and saves time; without it everything is computed anew."""
+        cdef double passes = self.passes
+        if at is None:
+            at = self._point(self.curvature(keep=0), w)
+        if not at.filled:
+            raise ValueError("the curvature is empty, expected one that value_and_gradient(w, g, keep=...) has filled")
+        at.direction.use(v, &at.W)
+        self._into(out, v, lambda k: self._shard_with_product(k, at))
+        self.passes = passes + at.share
+
+    def hessian_diagonal(self, double[::1] w, double[::1] out):
+        """out = the diagonal of H(w), about."""
+        at = self._point(Diagonal(self.sequences, self.layout, threads=self.threads), w)
+        self.hessian_vector(w, np.ones(self.n_features), out, at=at)
+
+    cdef Curvature _point(self, Curvature at, double[::1] w):
+        """An empty curvature for products at w that compute everything anew."""
+        self.scorer.use(w)
+        at.end(w, &self.scorer.W)
+        return at
+
+    def _into(self, double[::1] out, double[::1] w, shard):
+        """out = l2 w + what the shards scatter; returns the sum of what they return."""
+        if w.shape[0] != self.n_features or out.shape[0] != self.n_features:
+            raise ValueError(f"{w.shape[0]} weights and room for {out.shape[0]}, expected {self.n_features}")
+        self.sums.open(out, w)
+        try:
+            total = self._run(shard)
+            if self.threads > 1:
+                in_threads(self.sums.add, self.threads)
+        finally:
+            self.sums.close()
+        return total
+
+    def objective(self, double[::1] w):
+        """The value and the l1 term: what is printed, logged and minimised."""
+        return self.value(w) + (self.l1 * np.abs(w).sum() if self.l1 else 0.0)
+
+    def subgradient(self, const double[::1] w, const double[::1] g, double[::1] out):
+        """The subgradient of least norm, from g, the smooth part's gradient at w; zero if and only if w is optimal.
+
+        out = g + l1 sign(w) where w is not 0, else g moved towards 0 by l1.
+        """
+        cdef int64_t p
+        cdef double l1 = self.l1
+        with nogil:
+            for p in range(w.shape[0]):
+                if w[p] != 0:
+                    out[p] = g[p] + (l1 if w[p] > 0 else -l1)
+                else:
+                    out[p] = g[p] - l1 if g[p] > l1 else g[p] + l1 if g[p] < -l1 else 0.0
+
+    def gap(self, w, g):
+        """Max-norm of the subgradient of least norm at w, given the smooth gradient g."""
+        if not self.l1:
+            return max_norm(g)
+        least = np.empty_like(g)
+        self.subgradient(w, g, least)
+        return max_norm(least)
+
+    def gap_at_zero(self):
+        """The gap at w = 0, against which --tol is measured whatever the start."""
+        if self.first_gap is None:
+            passes, g = self.passes, np.empty(self.n_features)
+            zero = np.zeros(self.n_features)
+            self.value_and_gradient(zero, g)
+            self.passes, self.first_gap = passes, self.gap(zero, g)
+        return self.first_gap
+
+    def exact(self, w):
+        """(objective, gap, bound) at w, for reports: not counted as passes.
+
+        bound = |gradient|_2^2 / (2 l2) >= f - f*, None where it does not hold.
+        """
+        passes, g = self.passes, np.empty(self.n_features)
+        value = self.value_and_gradient(w, g)
+        self.passes = passes
+        bound = float(g @ g) / (2 * self.l2) if self.l2 > 0 and self.l1 == 0 else None
+        return value + self.l1 * float(np.abs(w).sum()), self.gap(w, g), bound
+
+    def exact_objective(self, w):
+        """The objective at w, for monitors: not counted as a pass."""
+        passes = self.passes
+        objective = self.objective(w)
+        self.passes = passes
+        return objective
+
+    def _run(self, shard):
+        """1/n sum of shard(k), one for each thread."""
+        sums, failures = [0.0] * self.threads, []
+
+        def work(k):
+            try:
+                sums[k] = shard(k)
+            except BaseException as failure:
+                failures.append(failure)
+
+        self.cancelled = False
+        try:
+            in_threads(work, self.threads, cancel=self._cancel)
+        except BaseException as interruption:       # of this thread; the others have ended
+            failures.insert(0, interruption)
+        if failures:
+            raise failures[0]
+        self.passes += 1
+        return sum(sums) / self.n_sequences
+
+    def _shard(self, k):
+        return self._sum(self.shards[k], self.shards[k + 1], None, None, 0)
+
+    def _shard_with_gradient(self, k, keep):
+        gradient = self._begin(k)
+        norm = self.sums.norm(k) if self.l2 else 0.0
+        total = self._sum(self.shards[k], self.shards[k + 1], gradient, keep, k)
+        gradient.collect()
+        return total + 0.5 * self.l2 * self.n_sequences * norm
+
+    def _shard_with_product(self, k, at):
+        gradient = self._begin(k)
+        self._product(self.shards[k], self.shards[k + 1], gradient, at, k)
+        gradient.collect()
+        return 0.0
+
+    cdef Gradient _begin(self, k):
+        """A sum into the vector of thread k."""
+        cdef Gradient gradient = self.gradients[k]
+        gradient.use(self.sums.begin(k))
+        return gradient
+
+    def _cancel(self):
+        self.cancelled = True
+
+    cdef double _sum(self, int64_t first, int64_t last, Gradient gradient, Curvature keep, int thread) except? -1:
+        """The sum of the losses of sequences first .. last - 1; their scaled residuals go to the gradient."""
+        cdef Lattice* X = lattice_new(self.layout.n_labels)
+        cdef const Tokens* s = &self.sequences.s
+        cdef const Weights* W = &self.scorer.W
+        cdef double total = 0, one = 0, scale = 1.0 / self.sequences.n
+        cdef int64_t i = first, until, slice = tokens_between_signals(W.L)
+        if X == NULL:
+            raise MemoryError()
+        try:
+            while i < last and not self.cancelled:
+                PyErr_CheckSignals()
+                with nogil:
+                    until = s.seq[i] + slice
+                    while i < last and s.seq[i] < until:
+                        one = loss(W, s, i, X)
+                        if not isfinite(one):
+                            break
+                        total += one
+                        if gradient is not None:
+                            backward(W, s, i, X)
+                            if keep is not None:
+                                keep.take(s, i, X, thread)
+                            minus_gold(s, i, X)
+                            scale_residual(X, s.seq[i + 1] - s.seq[i], s.pairs.ptr != NULL, scale)
+                            gradient.add(s, i, X)
+                        i += 1
+                if i < last and s.seq[i] < until:
+                    raise TrainingError(f"sequence {i + 1}", f"its loss is {one}", "a finite number (the weights have grown too large)")
+        finally:
+            lattice_free(X)
+        return total
+
+    cdef int _product(self, int64_t first, int64_t last, Gradient gradient, Curvature at, int thread) except -1:
+        """gradient += 1/n sum of F' (tangents) of sequences first .. last - 1."""
+        cdef Workspace room = Workspace(self.layout.n_labels)
+        cdef const Tokens* s = &self.sequences.s
+        cdef double scale = 1.0 / self.sequences.n
+        cdef int64_t i = first, until, slice = tokens_between_signals(self.layout.n_labels)
+        cdef bint done = True
+        while i < last and not self.cancelled:
+            PyErr_CheckSignals()
+            with nogil:
+                until = s.seq[i] + slice
+                while i < last and s.seq[i] < until and done:
+                    done = at.weight[i] == 0 or at.add_product(s, i, scale * at.weight[i], gradient, room)
+                    i += done
+            if not done:
+                raise TrainingError(f"sequence {i + 1}", "its lattice has no finite sum, or no memory", "a finite number")
+        at.finish(scale, gradient, room, thread)
+        return 0
+
+
+def in_threads(work, count, *, cancel=lambda: None):
+    """work(0) .. work(count - 1), each in a thread. An exception while waiting (a signal's) leaves when all have ended.
+
+    Thread.join is no help there: after an exception it takes a thread that runs for one that has ended.
+    """
+    if count == 1:
+        work(0)
+        return
+    ended, interruption = [threading.Event() for _ in range(count)], None
+
+    def run(k):
+        try:
+            if interruption is None:
+                work(k)
+        finally:
+            ended[k].set()
+
+    workers = [threading.Thread(target=run, args=(k,), daemon=True) for k in range(count)]
+    for worker in workers:
+        try:
+            worker.start()
+        except BaseException as exception:
+            interruption = exception
+            cancel()
+    for worker, event in zip(workers, ended):
+        while not event.is_set():
+            try:
+                event.wait(0.1 if interruption is not None else None)
+                if interruption is not None and worker.ident not in sys._current_frames():  # it never came to run(k)
+                    break
+            except BaseException as exception:
+                interruption = exception
+                cancel()
+    if interruption is not None:
+        raise interruption
+
+
+cdef void scale_residual(Lattice* X, int64_t T, bint pairs, double scale) noexcept nogil:
+    cdef int64_t k
+    for k in range(T * X.LP):
+        X.q[k] *= scale
+    for k in range(X.L * X.LP):
+        X.edge[k] *= scale
+    if pairs:
+        for k in range(X.L * X.LP, T * X.L * X.LP):
+            X.P[k] *= scale
+
+
+def max_norm(const double[::1] g):
+    """max_p |g_p|; NaN if one of them is."""
+    cdef double top = 0
+    cdef int64_t p
+    with nogil:
+        for p in range(g.shape[0]):
+            if not fabs(g[p]) <= top:
+                top = fabs(g[p])
+                if top != top:
+                    break
+    return top

@@ -1,0 +1,387 @@
+"""Hessian-vector products: how the marginals of a sequence move when the weights move along v.
+
+With r_t the tangent of psi_t (v gathered), R that of the label pairs' scores, E that of log Z, a product is gather v,
+tangents of the marginals, scatter:
+
+    H v = 1/n sum_i F_i' (tangents of q and of the pair marginals)  +  l2 v
+
+Tsuboi et al. 2011 get the tangents from the conditional probabilities P(y_{t-1} | y_t), P(y_{t+1} | y_t) by a dynamic
+programme of their own:
+
+    A_t(j) = r_t(j) + sum_i P(i | j) [A_{t-1}(i) + R(i,j)]          B_{t-1}(i) = sum_j P(j | i) [R(i,j) + r_t(j) + B_t(j)]
+    node: P(j) [A_t(j) + B_t(j) - E]        pair: P(i,j) [A_{t-1}(i) + R(i,j) + r_t(j) + B_t(j) - E]
+
+and keep the pair marginals, T L^2 numbers. With one matrix M for all positions it is enough to keep the vectors a, b and
+y = x / z that _kernels made the marginals of (3 T L numbers), and nothing is divided; u = y o b, A now stands for a o A:
+
+    A_t = y_t o (M'A_{t-1} + (M o R)'a_{t-1}) + a_t o r_t            E = sum_j A_{T-1}(j)
+    du_t = u_t o r_t + y_t o B_t,  B_{t-1} = M du_t + (M o R) u_t    B_{T-1} = 0
+    node: (A - E a) o b + a o B
+    sum of pairs: M o sum_t [(A - E a)_{t-1} u_t' + a_{t-1} du_t']  +  R o (sum of the pair marginals)
+
+That is the plain way. The vectors are kept in double: in single precision the difference (A - E a) b + a B of a label that
+is all but certain keeps only 4 digits. Sequences with attributes on label pairs, and those of the log domain, go by the
+paper's own formula. `ad` differentiates the forward and backward recursions instead and computes all anew each time, which
+is what the paper compares with.
+
+Reference: Tsuboi, Unno, Kashima, Okazaki, "Fast Newton-CG method for batch learning of conditional random fields", 2011.
+"""
+
+from libc.math cimport exp, isfinite
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from .._kernels cimport (
+    BlockView,
+    aligned,
+    backward,
+    forward,
+    gather,
+    lattice_fit,
+    lattice_free,
+    lattice_new,
+    padded_labels,
+    scatter_nodes,
+    simd,
+)
+
+SLACK = 3       # rows that the plain way may read beyond a sequence
+
+
+def kept_bytes(n_tokens, n_labels):
+    """What sequences with so many tokens take to keep."""
+    return 3 * 8 * n_tokens * padded_labels(n_labels)
+
+
+cdef class Direction:
+    def __init__(self, layout):
+        self.view = BlockView(layout)
+        cdef int L = self.view.L, LP = self.view.LP
+        self.trans, self.R, self.RT = aligned(L * LP), aligned(L * LP), aligned(L * LP)
+        self.V.L, self.V.LP = L, LP
+        self.V.trans, self.V.M, self.V.MT = &self.trans[0], &self.R[0], &self.RT[0]
+
+    cdef int use(self, double[::1] v, const Weights* W) except -1:
+        """Take v (kept, not copied) for products at W."""
+        cdef const int32_t[::1] transition = self.view.layout.transition
+        cdef int64_t k, first = self.view.layout.transitions.start
+        cdef int L = self.V.L, LP = self.V.LP
+        self.view.point_to(v)
+        with nogil:
+            self.view.spread_rows()
+        self.V.nodes, self.V.pairs = self.view.nodes, self.view.pairs
+        for k in range(transition.shape[0]):
+            self.trans[transition[k] // L * LP + transition[k] % L] = v[first + k]
+        self.multiply(W)
+        return 0
+
+    cdef void multiply(self, const Weights* W) noexcept nogil:
+        """R and RT from trans."""
+        cdef int i, j, L = self.V.L, LP = self.V.LP
+        for i in range(L):
+            for j in range(L):
+                self.R[i * LP + j] = self.RT[j * LP + i] = W.M[i * LP + j] * self.trans[i * LP + j]
+
+
+cdef class Workspace:
+    def __cinit__(self, int L):
+        self.X, self.dX = lattice_new(L), lattice_new(L)
+        if self.X == NULL or self.dX == NULL:
+            raise MemoryError()
+        self.C, self.expected = aligned(self.X.LP * self.X.LP), aligned(L * self.X.LP)
+
+    def __dealloc__(self):
+        lattice_free(self.X)
+        lattice_free(self.dX)
+
+    cdef void clear(self) noexcept nogil:
+        self.C[:] = 0
+        self.expected[:] = 0
+
+
+cdef class Curvature:
+    """Filled by Problem.value_and_gradient(w, out, keep=this), used by Problem.hessian_vector(w, v, out, this).
+
+    w must stay as it is in between. `keep` sequences, evenly spread, keep their rows; the others are computed anew for
+    each product. `weight` changes what is summed from the next filling on: the Hessian of a sample.
+    """
+
+    def __init__(self, Sequences sequences, layout, *, threads=1, keep=None, ad=False):
+        cdef int L = layout.n_labels, LP = padded_labels(L)
+        n, lengths = sequences.n, np.diff(sequences.corpus.seq)
+        self.sequences, self.layout, self.ad, self.filled = sequences, layout, ad, False
+        keep = 0 if ad or sequences.s.pairs.ptr != NULL else n if keep is None else min(keep, n)
+        steps = np.arange(n + 1) * keep // max(n, 1)
+        kept = np.diff(steps) > 0
+        sizes = np.where(kept, 3 * LP * lengths, 0)
+        self.start = np.where(kept, np.cumsum(sizes) - sizes, -1)
+        self.rows = aligned(int(sizes.sum()) + SLACK * LP)
+        self.good, self.weight, self.doubt = np.zeros(n, np.uint8), np.ones(n), np.zeros(n)
+        self.expected = np.zeros((threads, L * LP))
+        self.M, self.MT = aligned(L * LP), aligned(L * LP)
+        self.direction = Direction(layout)
+
+    @property
+    def n_bytes(self):
+        """What the rows take."""
+        return 8 * self.rows.shape[0]
+
+    @property
+    def doubts(self):
+        """float64[n]: sum over the tokens of 1 - sum_j P(y_t = j)^2, large where a sequence bends the objective most."""
+        return np.asarray(self.doubt)
+
+    @property
+    def sampled(self):
+        """float64[n]: the weights of the sequences."""
+        return np.asarray(self.weight)
+
+    @property
+    def share(self):
+        """The part of the sequences that products visit."""
+        return np.count_nonzero(self.weight) / max(len(self.weight), 1)
+
+    def sample(self, weight):
+        """float64[n]: the weights of the sequences from the next filling on."""
+        np.asarray(self.weight)[:] = weight
+        self.filled = False
+
+    cdef int begin(self) except -1:
+        self.filled = False
+        self.good[:] = 0
+        self.expected[:] = 0
+        self.summed = True
+        return 0
+
+    cdef void take(self, const Tokens* s, int64_t i, const Lattice* X, int thread) noexcept nogil:
+        """Keep sequence i, after backward; sum the pair marginals of all that go the plain way."""
+        cdef int64_t k, t, T = s.seq[i + 1] - s.seq[i], size = T * X.LP
+        cdef double* rows
+        cdef double inverse, certain = 0
+        for t in range(T):
+            certain += simd.dot(X.LP, X.q + t * X.LP, X.q + t * X.LP)
+        self.doubt[i] = T - certain
+        if self.ad or not X.scaled or s.pairs.ptr != NULL or self.weight[i] == 0:
+            return
+        simd.axpy(X.L * X.LP, self.weight[i], X.edge, &self.expected[thread, 0])
+        if self.start[i] < 0:
+            return
+        rows = &self.rows[self.start[i]]
+        memcpy(rows, X.a, size * sizeof(double))
+        memcpy(rows + size, X.b, size * sizeof(double))
+        rows += 2 * size
+        for t in range(T):
+            inverse = 1.0 / X.z[t]
+            for k in range(t * X.LP, (t + 1) * X.LP):
+                rows[k] = X.x[k] * inverse
+        self.good[i] = 1
+
+    cdef int end(self, double[::1] w, const Weights* W) except -1:
+        """All sequences have been taken at w."""
+        cdef int64_t k, i
+        cdef bint complete = True
+        for i in range(self.good.shape[0]):
+            complete = complete and (self.good[i] or self.weight[i] == 0)
+        for k in range(W.L * W.LP):
+            self.M[k], self.MT[k] = W.M[k], W.MT[k]
+        self.W = W[0]
+        self.W.M, self.W.MT = &self.M[0], &self.MT[0]
+        if not complete:
+            self.scorer = self.scorer or Scorer(self.layout)
+            self.scorer.use(w)
+            self.W = self.scorer.W
+        self.filled = True
+        return 0
+
+    cdef bint add_product(self, const Tokens* s, int64_t i, double scale, Gradient gradient, Workspace room) noexcept nogil:
+        """gradient += scale F' (tangents) of sequence i; False where there is no memory or log Z is no number."""
+        cdef int64_t T = s.seq[i + 1] - s.seq[i], size = T * self.W.LP, n_soon = 0
+        cdef const double* rows
+        cdef const double* soon = NULL
+        cdef Lattice* X = room.X
+        cdef bint pairs = s.pairs.ptr != NULL
+        if not lattice_fit(room.dX, T, pairs):
+            return False
+        gather(&self.direction.V, s, i, room.dX)
+        if self.good[i]:
+            rows = &self.rows[self.start[i]]
+            if i + 1 < self.good.shape[0] and self.good[i + 1]:
+                soon, n_soon = &self.rows[self.start[i + 1]], 3 * self.W.LP * (s.seq[i + 2] - s.seq[i + 1])
+            self.plain_way(T, rows, rows + size, rows + 2 * size, scale, room, soon, n_soon)
+            scatter_nodes(s, &gradient.view.nodes, i, self.W.L, self.W.LP, room.dX.psi)
+            return True
+        if not lattice_fit(X, T, pairs):
+            return False
+        gather(&self.W, s, i, X)
+        if not isfinite(forward(&self.W, s, i, X)):
+            return False
+        if X.scaled and self.ad:
+            differentiate(&self.W, &self.direction.V, s, i, X, scale, room.dX)
+            gradient.add(s, i, room.dX)
+            return True
+        backward(&self.W, s, i, X)
+        if X.scaled and not pairs:
+            inverse_sums(T, X)
+            self.plain_way(T, X.a, X.b, X.x, scale, room, NULL, 0)
+            scatter_nodes(s, &gradient.view.nodes, i, self.W.L, self.W.LP, room.dX.psi)
+            if not self.summed:
+                simd.axpy(X.L * X.LP, self.weight[i], X.edge, &room.expected[0])
+            return True
+        if not pairs:   # in the log domain: once more, with room for the pair marginals
+            if not lattice_fit(X, T, True):
+                return False
+            gather(&self.W, s, i, X)
+            forward(&self.W, s, i, X)
+            backward(&self.W, s, i, X)
+            pair_marginals(&self.W, T, X)
+        marginal_way(&self.direction.V, s, i, X, scale, room.dX)
+        gradient.add(s, i, room.dX)
+        return True
+
+    cdef void plain_way(self, int64_t T, const double* a, const double* b, const double* y, double scale, Workspace room,
+                        const double* soon, int64_t n_soon) noexcept nogil:
+        cdef Lattice* dX = room.dX
+        simd.tangent(T, self.W.L, self.W.LP, self.W.M, self.W.MT, self.direction.V.M, self.direction.V.MT, a, b, y, dX.psi, scale,
+                     dX.x, dX.a, dX.b, dX.v, dX.psi, &room.C[0], soon, n_soon)
+
+    cdef void finish(self, double scale, Gradient gradient, Workspace room, int thread) noexcept nogil:
+        """The label pairs of the plain way."""
+        cdef int64_t k
+        for k in range(self.W.L * self.W.LP):
+            gradient.edge[k] += self.W.M[k] * room.C[k]
+            gradient.edge[k] += self.direction.trans[k] * scale * (self.expected[thread, k] + room.expected[k])
+
+
+cdef void inverse_sums(int64_t T, Lattice* X) noexcept nogil:
+    """x becomes y = x / z, rounded as in Curvature.take."""
+    cdef int64_t t, k
+    cdef double inverse
+    for t in range(T):
+        inverse = 1.0 / X.z[t]
+        for k in range(t * X.LP, (t + 1) * X.LP):
+            X.x[k] *= inverse
+
+
+# ---- the other ways --------------------------------------------------------------------------------------------------
+
+cdef void pair_marginals(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
+    """P of a sequence without pair attributes, after backward in the log domain."""
+    cdef int64_t t
+    cdef int i, j, L = X.L, LP = X.LP
+    cdef double* P = X.P
+    for t in range(1, T):
+        P += L * LP
+        for i in range(L):
+            for j in range(L):
+                P[i * LP + j] = exp(X.a[(t - 1) * LP + i] + W.trans[i * LP + j] + X.psi[t * LP + j] + X.b[t * LP + j] - X.log_z)
+
+
+cdef void marginal_way(const Weights* V, const Tokens* s, int64_t k, const Lattice* X, double scale, Lattice* dX) noexcept nogil:
+    """q, edge and P of dX from q and P of X, by the paper's formula; dX.a is A and dX.b is B."""
+    cdef int64_t t, T = s.seq[k + 1] - s.seq[k], size = X.L * X.LP
+    cdef int i, j, L = X.L, LP = X.LP
+    cdef bint pairs = s.pairs.ptr != NULL
+    cdef const double* P
+    cdef const double* R = V.trans
+    cdef const double* r
+    cdef const double* q
+    cdef double* A = dX.a
+    cdef double* B = dX.b
+    cdef double E = 0, total, below, tangent
+    memset(dX.edge, 0, size * sizeof(double))
+    memset(dX.q, 0, T * LP * sizeof(double))
+    for t in range(T):
+        q, P = X.q + t * LP, X.P + t * size
+        if pairs:
+            R = dX.e + t * size
+        for j in range(L):
+            A[t * LP + j] = dX.psi[t * LP + j]
+            if t and q[j] > 0:
+                total = 0
+                for i in range(L):
+                    total += P[i * LP + j] * (A[(t - 1) * LP + i] + R[i * LP + j])
+                A[t * LP + j] += total / q[j]
+    for j in range(L):
+        E += X.q[(T - 1) * LP + j] * A[(T - 1) * LP + j]
+        B[(T - 1) * LP + j] = 0
+    for t in range(T - 1, -1, -1):
+        q, P, r = X.q + t * LP, X.P + t * size, dX.psi + t * LP
+        for j in range(L):
+            dX.q[t * LP + j] = scale * q[j] * (A[t * LP + j] + B[t * LP + j] - E)
+        if t == 0:
+            break
+        if pairs:
+            R = dX.e + t * size
+        for i in range(L):
+            total, below = 0, X.q[(t - 1) * LP + i]
+            for j in range(L):
+                tangent = R[i * LP + j] + r[j] + B[t * LP + j]
+                total += P[i * LP + j] * tangent
+                tangent = scale * P[i * LP + j] * (A[(t - 1) * LP + i] + tangent - E)
+                dX.edge[i * LP + j] += tangent
+                if pairs:
+                    dX.P[t * size + i * LP + j] = tangent
+            B[(t - 1) * LP + i] = total / below if below > 0 else 0
+
+
+cdef void differentiate(const Weights* W, const Weights* V, const Tokens* s, int64_t k, Lattice* X, double scale,
+                        Lattice* dX) noexcept nogil:
+    """q, edge and P of dX: forward and backward, statement by statement, after forward; fields of dX are tangents of X's.
+
+        a = c / z, c = x o M'a_:    da = (dc - a dz) / z,  dc = x o (r o M'a_ + (M o R)'a_ + M'da_)
+        v = x o b / z, b_ = M v:    dv = (x o r o b + x o db - v dz) / z,  db_ = (M o R) v + M dv
+    """
+    cdef int64_t t, T = s.seq[k + 1] - s.seq[k], size = X.L * X.LP
+    cdef int i, j, L = X.L, LP = X.LP
+    cdef bint pairs = s.pairs.ptr != NULL
+    cdef const double* M = W.M
+    cdef const double* R = V.trans
+    cdef double* da = dX.a
+    cdef double* db = dX.b
+    cdef double* v = X.v
+    cdef double* dv = dX.v
+    cdef double m, total, tangent
+    memset(dX.edge, 0, size * sizeof(double))
+    memset(dX.q, 0, T * LP * sizeof(double))
+    for t in range(T):
+        if pairs:
+            M, R = X.P + t * size, dX.e + t * size
+        total = 0
+        for j in range(L):
+            da[t * LP + j] = X.a[t * LP + j] * X.z[t] * dX.psi[t * LP + j]
+        if t:
+            for i in range(L):
+                for j in range(L):
+                    m = M[i * LP + j] * X.x[t * LP + j]
+                    da[t * LP + j] += m * (R[i * LP + j] * X.a[(t - 1) * LP + i] + da[(t - 1) * LP + i])
+        for j in range(L):
+            total += da[t * LP + j]
+        dX.z[t] = total
+        for j in range(L):
+            da[t * LP + j] = (da[t * LP + j] - X.a[t * LP + j] * total) / X.z[t]
+    for j in range(L):
+        X.b[(T - 1) * LP + j], db[(T - 1) * LP + j] = 1, 0
+    for t in range(T - 1, -1, -1):
+        for j in range(L):
+            dX.q[t * LP + j] = scale * (da[t * LP + j] * X.b[t * LP + j] + X.a[t * LP + j] * db[t * LP + j])
+        if t == 0:
+            break
+        if pairs:
+            M, R = X.P + t * size, dX.e + t * size
+        for j in range(L):
+            v[j] = X.x[t * LP + j] * X.b[t * LP + j] / X.z[t]
+            dv[j] = v[j] * dX.psi[t * LP + j] + (X.x[t * LP + j] * db[t * LP + j] - v[j] * dX.z[t]) / X.z[t]
+        for i in range(L):
+            total, tangent = 0, 0
+            for j in range(L):
+                m = M[i * LP + j]
+                total += m * v[j]
+                m *= R[i * LP + j] * v[j] + dv[j]
+                tangent += m
+                m = scale * (X.a[(t - 1) * LP + i] * m + da[(t - 1) * LP + i] * M[i * LP + j] * v[j])
+                dX.edge[i * LP + j] += m
+                if pairs:
+                    dX.P[t * size + i * LP + j] = m
+            X.b[(t - 1) * LP + i], db[(t - 1) * LP + i] = total, tangent

@@ -1,0 +1,421 @@
+"""The commands: parsing and printing, no logic. What they do is in learn, tag, evaluate, dump and template."""
+
+import contextlib
+import errno
+import os
+import sys
+from functools import partial
+from itertools import chain
+
+import click
+
+from .. import __version__, optimizers
+from ..errors import CrftrainError, DataError
+from ..training.loop import StopSignal
+from .flags import (
+    DEFAULT_ALGORITHM,
+    DEFAULT_FOR_L1,
+    NUMBER,
+    STRENGTH,
+    STRENGTHS,
+    AlgorithmCommand,
+    UpdateCommand,
+    algorithm_named,
+    check_stream,
+    run_training,
+    say_now,
+    strengths,
+    training_options,
+)
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+def main():
+    """Run a command; every expected failure is one line on stderr and a status: 1 data, model or numbers, 2 usage, 130 INT."""
+    try:
+        status = commands.main(standalone_mode=False) or 0
+        sys.stdout.flush()
+    except click.exceptions.Exit as exit_:
+        status = exit_.exit_code
+    except click.UsageError as error:
+        error.show()
+        status = 2
+    except click.ClickException as error:
+        error.show()
+        status = 1
+    except CrftrainError as error:
+        status = _fail(error)
+    except MemoryError as error:
+        status = _fail(f"out of memory: {error}" if str(error) else "out of memory")
+    except (KeyboardInterrupt, click.Abort):
+        status = 130
+    except (BrokenPipeError, _ClosedPipe):
+        status = _closed_pipe()
+    except OSError as error:
+        status = _closed_pipe() if error.errno in (errno.EPIPE, errno.EINVAL) and not error.filename else _fail(error)
+    try:
+        sys.stdout.flush()
+    except OSError:  # it was told above; Python would try again and end with a status of its own
+        _closed_pipe()
+    sys.exit(status)
+
+
+def _fail(error):
+    click.echo(f"crftrain: error: {error}", err=True)
+    return 1
+
+
+def _closed_pipe():
+    """Whoever read our output has had enough: not an error. Nothing may be flushed there any more."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+class _ClosedPipe(Exception):
+    """Whoever read our output has had enough; under a name that click does not turn into a status of its own."""
+
+
+class Commands(click.Group):
+    def invoke(self, ctx):
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise _ClosedPipe from None
+
+
+@click.group(cls=Commands, context_settings=CONTEXT)
+@click.version_option(__version__, prog_name="crftrain")
+def commands():
+    """Train linear-chain conditional random fields, and tag with them.
+
+    \b
+      crftrain learn --lambda 1/n train.txt
+      crftrain tag model.bin test.txt | crftrain eval
+    """
+
+
+# ---- learn -----------------------------------------------------------------------------------------------------------
+
+
+def _column_option(name, default, help):
+    return click.option(name, type=int, default=default, show_default=True, help=help)
+
+
+@commands.command(cls=AlgorithmCommand, options_metavar="[OPTIONS]")
+@click.option(
+    "-a",
+    "--algorithm",
+    metavar="NAME",
+    default=DEFAULT_ALGORITHM,
+    help=f"Training algorithm; `crftrain algorithms` lists them.  [default: {DEFAULT_ALGORITHM}; {DEFAULT_FOR_L1} with --l1]",
+)
+@click.option("-m", "--model", default="model.bin", show_default=True, help="Where the model is written.")
+@click.option(
+    "-t", "--template", metavar="NAME|FILE", help="Feature template: chunk, ner, pos, seg, or a file. Default: by the number of columns."
+)
+@click.option(
+    "--lambda",
+    "lambdas",
+    type=STRENGTHS,
+    help="Squared penalty: X or X/n, n the number of sequences; a list is a path.  [default: 1/n; 0 with --l1]",
+)
+@click.option("--l1", "l1s", type=STRENGTHS, help="Absolute penalty: X or X/n; a list is a path.  [default: 0]")
+@click.option(
+    "--features",
+    type=click.Choice(["observed", "full"]),
+    default="observed",
+    show_default=True,
+    help="Weights for pairs of attribute and label seen in training, or for all.",
+)
+@click.option(
+    "--transitions",
+    type=click.Choice(["full", "observed"]),
+    default="full",
+    show_default=True,
+    help="Weights for all pairs of labels, or for those seen.",
+)
+@click.option("--min-freq", type=click.IntRange(min=0), default=0, metavar="N", help="Drop attributes that occur fewer than N times.")
+@click.option("--format", type=click.Choice(["conll", "items"]), default="conll", show_default=True, help="Columns, or CRFsuite's items.")
+@_column_option("--label-column", -1, "Column of the labels, from 0, or from the end if negative.")
+@click.option("--folds", type=click.IntRange(min=2), metavar="N", help="Cross-validate with N folds first, then train on everything.")
+@click.option("--init", metavar="MODEL", help="Start from the weights of a model, by the names of attributes and labels.")
+@click.option("--checkpoint", metavar="FILE", help="Write what --resume needs, every --checkpoint-every steps and when interrupted.")
+@click.option(
+    "--checkpoint-every", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Steps between checkpoints."
+)
+@click.option("--resume", metavar="FILE", help="Go on from a checkpoint, to the same bits as if never interrupted.")
+@training_options
+@click.option("--stream", is_flag=True, help="Learn from TRAIN, which may be endless, sentence by sentence: one pass, nothing is kept.")
+@click.option(
+    "--save-every",
+    type=click.IntRange(min=1),
+    default=100_000,
+    show_default=True,
+    metavar="N",
+    help="Sentences of a stream from model to model.",
+)
+@click.option("--n-hint", type=click.IntRange(min=1), metavar="N", help="What n is in the X/n of a stream.")
+@click.argument("train", nargs=-1, required=True)
+@click.pass_context
+def learn(ctx, train, algorithm, lambdas, l1s, quiet, stream, save_every, n_hint, **settings):
+    """Learn a model from TRAIN files (- is standard input; .gz, .bz2 and .xz are understood).
+
+    \b
+      crftrain learn --lambda 1/n --dev dev.txt train.txt
+      crftrain learn -a lbfgs -t template.txt -m chunk.bin train1.txt train2.txt.gz
+      producer | crftrain learn -a psa --stream --lambda 0.001 -
+
+    Any option may also be given as -p NAME=VALUE.
+    """
+    from ..training.stream import learn_stream
+    from ..training.train import Settings
+    from ..training.train import learn as run
+
+    algorithm = ctx.meta["algorithm"]
+    options = {option.name: settings.pop(option.name) for option in algorithm.options}
+    lambdas, l1s = strengths(ctx, algorithm, lambdas, l1s)
+    if settings["folds"] and len(lambdas) * len(l1s) > 1:
+        raise click.UsageError("--folds takes one strength, not a list", ctx)
+    if settings["template"] and settings["format"] == "items":
+        raise click.UsageError("--format items has its attributes already: -t does not apply", ctx)
+    if settings["resume"] and (len(lambdas) * len(l1s) > 1 or settings["folds"] or settings["init"]):
+        raise click.UsageError("--resume goes on with one training: no lists of strengths, no --folds, no --init", ctx)
+    check_stream(ctx, algorithm, stream, lambdas, l1s)
+    settings = Settings(paths=train, algorithm=algorithm, options=options, lambdas=lambdas, l1s=l1s, **settings)
+    run_training(ctx, partial(learn_stream, save_every=save_every, n_hint=n_hint) if stream else run, settings, quiet)
+
+
+# ---- update ----------------------------------------------------------------------------------------------------------
+
+
+@commands.command(cls=UpdateCommand, options_metavar="[OPTIONS]")
+@click.option("-a", "--algorithm", metavar="NAME", help=UpdateCommand.HELP)
+@click.option("-m", "--model", "out", metavar="MODEL2", help="Where the new model is written.  [default: in place of MODEL]")
+@click.option("--replay", metavar="OLD", multiple=True, help="Old sentences to learn from too; repeat it for more files.")
+@click.option("--lambda", "lambda_", type=STRENGTH, help="Squared penalty: X or X/n, n all sequences learnt from.  [default: the model's]")
+@click.option("--l1", type=STRENGTH, help="Absolute penalty: X or X/n.  [default: the model's]")
+@training_options
+@click.argument("model")
+@click.argument("new", nargs=-1, required=True)
+@click.pass_context
+def update(ctx, model, new, algorithm, out, replay, lambda_, l1, quiet, **settings):
+    """Go on learning MODEL from NEW files, with the template and the format that it has.
+
+    \b
+      crftrain update model.bin monday.txt
+      crftrain update --replay train.txt -m model2.bin model.bin monday.txt tuesday.txt
+
+    MODEL is replaced when the new one is whole on disk. Labels and attributes that it has not are learnt too. Methods that go
+    to the optimum need the old sentences besides (--replay), and then reach the optimum of both.
+    """
+    from ..training.train import Settings
+    from ..training.update import update as run
+
+    algorithm = ctx.meta["algorithm"]
+    options = {option.name: settings.pop(option.name) for option in algorithm.options}
+    if not (algorithm.online or replay):
+        able = ", ".join(name for name in optimizers.names() if optimizers.get(name).online)
+        raise click.UsageError(f"{algorithm.name} forgets what is not in its data: it needs --replay OLD; these do not: {able}", ctx)
+    if algorithm.online and settings["passes"] is None:
+        settings["passes"] = 1
+    strengths = {"lambdas": (lambda_,) if lambda_ else (), "l1s": (l1,) if l1 else ()}
+    settings = Settings(paths=new, algorithm=algorithm, options=options, model=out or model, init=model, **strengths, **settings)
+    run_training(ctx, partial(run, replay=replay), settings, quiet)
+
+
+# ---- compare ---------------------------------------------------------------------------------------------------------
+
+
+@commands.command()
+@click.argument("train", nargs=-1, required=True)
+@click.option(
+    "-a", "--algorithm", "entrants", multiple=True, required=True, metavar="NAME[:OPTION=VALUE,...]", help="An entrant; repeat it."
+)
+@click.option("--out", required=True, metavar="DIR", help="Folder for runs.jsonl, summary.tsv and the pictures.")
+@click.option("--test", metavar="FILE", help="Test data, scored after each step.")
+@click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Runs of each, with other seeds.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Runs at a time; more spoil the times.")
+@click.option("-t", "--template", metavar="NAME|FILE", help="Feature template.")
+@click.option("--lambda", "lambdas", type=STRENGTHS, help="Squared penalty, X or X/n.  [default: 1/n; 0 with --l1]")
+@click.option("--l1", "l1s", type=STRENGTHS, help="Absolute penalty, X or X/n.  [default: 0]")
+@click.option("--passes", type=click.IntRange(min=1), metavar="N", help="Largest number of steps.")
+@click.option("--max-passes", type=NUMBER, metavar="X", help="Largest number of effective passes.")
+@click.option("--max-seconds", type=NUMBER, metavar="X", help="Longest time of a run.")
+@click.option("--tol", type=click.FloatRange(min=0), default=0.0, show_default=True, metavar="X", help="As in learn; 0: run to the limits.")
+@click.option("-j", "--threads", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Threads of each run.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the first run of each.")
+@click.option("--features", type=click.Choice(["observed", "full"]), default="observed", show_default=True, help="As in learn.")
+@click.option("--transitions", type=click.Choice(["full", "observed"]), default="full", show_default=True, help="As in learn.")
+@click.option("--min-freq", type=click.IntRange(min=0), default=0, metavar="N", help="As in learn.")
+@click.option("--format", type=click.Choice(["conll", "items"]), default="conll", show_default=True, help="As in learn.")
+@click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
+@click.pass_context
+def compare(ctx, train, entrants, out, test, repeat, jobs, lambdas, l1s, **settings):
+    """Race training algorithms on TRAIN files: distance to the optimum and test error against passes and seconds.
+
+    \b
+      crftrain compare --out race -a sag -a sag:sampling=uniform -a lbfgs:memory=50 --max-passes 50 train.txt
+    """
+    from ..report import plot
+    from ..training import race as racing
+    from ..training.train import Settings
+
+    try:
+        entrants = [racing.Entrant.parse(text) for text in entrants]
+    except ValueError as error:
+        raise click.UsageError(str(error), ctx) from None
+    penalised = [entrant.algorithm for entrant in entrants if entrant.algorithm.solves & {"l1", "l2"}]
+    for algorithm in penalised or [optimizers.get(DEFAULT_ALGORITHM)]:  # the others run beside them
+        lambdas_, l1s_ = strengths(ctx, algorithm, lambdas, l1s)
+    if len(lambdas_) * len(l1s_) > 1:
+        raise click.UsageError("compare takes one strength, not a list", ctx)
+    if settings["tol"] == 0 and not (settings["passes"] or settings["max_passes"] or settings["max_seconds"]):
+        settings["max_passes"] = 50.0
+    settings = Settings(paths=train, algorithm=entrants[0].algorithm, options={}, lambdas=lambdas_, l1s=l1s_, **settings)
+    say = lambda text: click.echo(text, err=True)  # noqa: E731
+    with StopSignal(say_now) as stop:
+        runs, found = racing.compare(settings, entrants, out=out, test=test, repeat=repeat, jobs=jobs, say=say, stop=stop)
+    _write_lines(racing.leaders(runs, found))
+    if plot.available():
+        title = f"{', '.join(map(os.path.basename, train))}: n = {found['n_sequences']:,}, lambda = {lambdas_[0]}, l1 = {l1s_[0]}"
+        for path in plot.draw(runs, found, out, title=title):
+            say(str(path))
+    else:
+        say("no pictures: they need matplotlib (pip install matplotlib)")
+    if stop.number is not None:
+        ctx.exit(128 + stop.number)
+
+
+# ---- tag, eval, dump, features, algorithms ---------------------------------------------------------------------------
+
+
+class TagCommand(click.Command):
+    """--marginals may stand alone: then it means --marginals=best."""
+
+    def parse_args(self, ctx, args):
+        out = []
+        for i, arg in enumerate(args):
+            alone = arg == "--marginals" and args[i + 1 : i + 2] not in (["best"], ["all"])
+            out.append("--marginals=best" if alone else arg)
+        return super().parse_args(ctx, out)
+
+
+@commands.command(cls=TagCommand)
+@click.argument("model")
+@click.argument("files", nargs=-1)
+@click.option("--labels-only", is_flag=True, help="Write only the predicted labels.")
+@click.option("--marginals", type=click.Choice(["best", "all"]), help="Write label:probability; with `all` those of every label after it.")
+@click.option("--score", is_flag=True, help="Write @probability and the labelling's probability before each sequence.")
+@click.option(
+    "--gold", type=click.Choice(["yes", "no", "auto"]), default="auto", show_default=True, help="Whether items begin with a gold label."
+)
+@click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
+@click.option("-j", "--threads", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Threads.")
+def tag(model, files, labels_only, marginals, score, gold, encoding, threads):
+    """Tag FILES with MODEL: each input line with its label appended. Reads standard input without FILES.
+
+    Columns may have the gold label or not: the model knows how many to expect.
+    """
+    from ..model.model import load
+    from ..tagging.tag import Output, Tagger, tag_stream
+    from ..text.read import sentences
+
+    output = Output(labels_only=labels_only, score=score, marginals=marginals)
+    tagger = Tagger(load(model), gold=gold, output=output, encoding=encoding)
+    stream = chain.from_iterable(sentences(path, encoding=encoding) for path in files or ("-",))
+    out = sys.stdout.buffer
+
+    def write(text):
+        out.write(text)
+        out.flush()
+
+    tag_stream(tagger, stream, write, threads=threads)
+
+
+@commands.command("eval")
+@click.argument("files", nargs=-1)
+@_column_option("--gold", -2, "Column of the gold labels.")
+@_column_option("--predicted", -1, "Column of the predicted labels.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--confusion", is_flag=True, help="Print the confusion matrix too.")
+@click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
+def evaluate(files, gold, predicted, as_json, confusion, encoding):
+    """Score the output of `tag`: conlleval's numbers, then sequence accuracy and a table of labels."""
+    import json
+
+    from ..tagging.evaluate import Evaluation, read_columns
+    from ..text.read import sentences
+
+    stream = chain.from_iterable(sentences(path, encoding=encoding) for path in files or ("-",))
+    evaluation = read_columns(Evaluation(), stream, gold=gold, predicted=predicted)
+    if not evaluation.n_tokens:
+        raise DataError(", ".join(files) or "<stdin>", "no tokens", "lines whose last two columns are gold and predicted labels")
+    if as_json:
+        click.echo(json.dumps(evaluation.as_json(), ensure_ascii=False))
+        return
+    click.echo(evaluation.report())
+    if confusion:
+        click.echo("\n" + evaluation.confusion())
+
+
+@commands.command()
+@click.argument("model")
+@click.option("--top", type=click.IntRange(min=1), metavar="N", help="Only the N heaviest weights of each kind, heaviest first.")
+def dump(model, top):
+    """Print what MODEL has learnt, as text: training facts, transitions, attributes."""
+    from ..model.dump import dump as lines
+    from ..model.model import load
+
+    _write_lines(lines(load(model), top))
+
+
+@commands.command()
+@click.argument("files", nargs=-1)
+@click.option("-t", "--template", required=True, metavar="NAME|FILE", help="Feature template: chunk, ner, pos, seg, or a file.")
+@_column_option("--label-column", -1, "Column of the labels, from 0, or from the end if negative.")
+@click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
+def features(files, template, label_column, encoding):
+    """Print the attributes that a template makes of FILES, in CRFsuite's item format."""
+    from ..text.encode import expand
+    from ..text.read import sentences
+    from ..text.template import load
+
+    stream = chain.from_iterable(sentences(path, encoding=encoding) for path in files or ("-",))
+    template = load(template)
+    if not template.plain_transitions:
+        click.echo("the template has no B line; items are always learnt with transitions", err=True)
+    for lines in expand(stream, template, label_column=label_column):
+        _write_lines([*lines, ""])
+
+
+@commands.command()
+@click.argument("name", required=False)
+@click.pass_context
+def algorithms(ctx, name):
+    """List the training algorithms, or explain one: its options, defaults and reference."""
+    if name is None:
+        known = [(name, optimizers.get(name).summary) for name in optimizers.names()]
+        _write_lines(f"{name}  {summary}" for name, summary in known)
+        return
+    algorithm = algorithm_named(name, ctx)
+    _write_lines(explain(algorithm))
+
+
+def explain(algorithm):
+    yield f"{algorithm.name}: {algorithm.summary}"
+    if algorithm.details:
+        yield "\n" + algorithm.details
+    yield f"\nReference: {algorithm.reference}"
+    penalties = [name for kind, name in (("l2", "--lambda"), ("l1", "--l1")) if kind in algorithm.solves]
+    yield f"Penalties: {', '.join(penalties) or 'none'}" + ("; --lambda 0 works" if "no-l2" in algorithm.solves else "")
+    yield f"A step is one {algorithm.step_name}; by default at most {algorithm.passes}, and --tol {algorithm.tol:g}"
+    for option in algorithm.options:
+        default = {True: "yes", False: "no"}.get(option.default, option.default) if option.kind is bool else option.default
+        yield f"\n  {option.flag}  ({option.range}; default {default})\n      {option.help}"
+
+
+def _write_lines(lines):
+    for line in lines:
+        sys.stdout.write((line.decode() if isinstance(line, bytes) else line) + "\n")

@@ -1,0 +1,1 @@
+"""A model and its bytes: the file, what it says, and a start from an old one."""

@@ -1,0 +1,163 @@
+"""Sections in one file: header, table, checksums, deflating (the layout is in model.py's docstring), and replacing a file whole.
+
+Reading: a ModelError without a place; load adds the file's name.
+"""
+
+import contextlib
+import os
+import stat
+import struct
+import sys
+import zlib
+
+from ..errors import ModelError
+
+MAGIC = b"\x89CRFTRN\n"
+VERSION = 1
+START, ENTRY, CRC = struct.Struct("<8sII"), struct.Struct("<4sIQQQ"), struct.Struct("<I")
+UNPACKED = 8  # bytes that a byte of file may unpack to
+DEFLATE_FROM = 1024  # bytes; smaller sections stay as they are
+CHUNK = 1 << 16
+
+
+def require(holds, finding, expectation=""):
+    if not holds:
+        raise ModelError("", finding, expectation)
+
+
+@contextlib.contextmanager
+def os_errors(path, what):
+    """An OSError becomes a ModelError about the path."""
+    try:
+        yield
+    except OSError as error:
+        raise ModelError(path, f"{what}: {error.strerror or error}") from None
+
+
+def image(contents, *, deflate):
+    """The file in parts, from {tag: content}; as it is if the reader would not unpack that much."""
+    stored = [_deflated(content) if deflate else content for content in contents.values()]
+    table, offset = START.pack(MAGIC, VERSION, len(contents)), _header_size(len(contents))
+    for (tag, content), part in zip(contents.items(), stored, strict=True):
+        table += ENTRY.pack(tag, zlib.crc32(part), offset, len(part), len(content))
+        offset += len(part)
+    if sum(map(len, contents.values())) > UNPACKED * offset:
+        return image(contents, deflate=False)
+    return [table + CRC.pack(zlib.crc32(table)), *stored]
+
+
+def read(file, tags):
+    """({tag: content}, size of the file), all lengths and checksums right."""
+    size = _header_size(len(tags))
+    header = _take(file, size)
+    require(header, "an empty file", "a model")
+    require(header.startswith(MAGIC), "not a model", "a file that crftrain learn wrote")
+    require(len(header) >= START.size, f"cut off after {len(header)} bytes", f"a header of {size}")
+    _, version, count = START.unpack_from(header)
+    require(version == VERSION, f"model format {version}", f"{VERSION}, the one this crftrain reads")
+    require(len(header) == size, f"cut off after {len(header)} bytes", f"a header of {size}")
+    require(CRC.unpack(header[-CRC.size :])[0] == zlib.crc32(header[: -CRC.size]), "damaged: the header does not match its checksum")
+    table, end = list(ENTRY.iter_unpack(header[START.size : -CRC.size])), size
+    require(count == len(tags) and tuple(entry[0] for entry in table) == tags, "damaged: unknown sections")
+    for tag, _, offset, length, _ in table:
+        require(offset == end, f"damaged: section {tag.decode()} at byte {offset}", f"it at {end}")
+        end += length
+    unpacked = sum(entry[4] for entry in table)
+    require(unpacked <= UNPACKED * end, f"damaged: {unpacked} bytes unpacked", f"at most {UNPACKED} times the {end} of the file")
+    body = _take(file, end - size + 1)
+    require(len(body) >= end - size, f"cut off after {size + len(body)} bytes", f"{end} bytes")
+    require(len(body) == end - size, "damaged: bytes after the end", f"{end} bytes")
+    body, contents = memoryview(body), {}
+    for tag, crc, offset, length, unpacked in table:
+        stored = body[offset - size : offset - size + length]
+        require(zlib.crc32(stored) == crc, f"damaged: section {tag.decode()} does not match its checksum")
+        contents[tag] = stored if length == unpacked else _inflated(tag, stored, unpacked)
+    return contents, end
+
+
+def replace(path, parts):
+    """Write the parts to a new file beside path and rename it: path is the old file or the new one, never half of it."""
+    place = _destination(path)
+    if place is None:
+        with open(sys.stdout.fileno() if path == "-" else path, "wb", closefd=path != "-") as file:
+            file.writelines(parts)
+    else:
+        with _temporary(place) as file:
+            file.writelines(parts)
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()
+            os.replace(file.name, place)
+
+
+def try_replace(path):
+    """OSError if `replace` would fail; nothing is left behind."""
+    place = _destination(path)
+    if place is not None:
+        with _temporary(place):
+            pass
+    elif path != "-" and not os.access(path, os.W_OK):
+        raise PermissionError("Permission denied")
+
+
+def _header_size(n_sections):
+    return START.size + ENTRY.size * n_sections + CRC.size
+
+
+def _deflated(content):
+    """The shorter form, if it saves an eighth: less is not worth the time."""
+    if len(content) < DEFLATE_FROM:
+        return content
+    short = zlib.compress(content)
+    return short if 8 * len(short) <= 7 * len(content) else content
+
+
+def _inflated(tag, stored, unpacked):
+    engine = zlib.decompressobj()
+    try:
+        content = engine.decompress(stored, unpacked + 1)
+    except zlib.error:
+        content = b""
+    whole = engine.eof and not engine.unused_data and len(content) == unpacked
+    require(whole, f"damaged: section {tag.decode()} does not unpack", f"{unpacked} bytes")
+    return content
+
+
+def _take(file, size):
+    """Up to size bytes, in portions, so that memory follows what is there and not what a header claims."""
+    parts = []
+    while size > 0 and (part := file.read(min(size, CHUNK))):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def _destination(path):
+    """The file to replace, symbolic links followed; None for what is no file (-, /dev/null, a pipe) and is written to directly."""
+    if path == "-":
+        return None
+    if os.path.basename(path) in ("", ".", ".."):
+        raise IsADirectoryError("Is a directory")
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return os.path.realpath(path)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError("Is a directory")
+    if stat.S_ISREG(mode) and not os.access(path, os.W_OK):
+        raise PermissionError("Permission denied")
+    place = os.path.realpath(path)
+    return place if stat.S_ISREG(mode) and os.path.exists(place) else None
+
+
+@contextlib.contextmanager
+def _temporary(place):
+    """A new file beside place, with a new file's permissions; gone at the end unless it was renamed."""
+    name = os.path.join(os.path.dirname(place), f".crftrain-{os.urandom(8).hex()}.tmp")
+    file = open(name, "xb")  # noqa: SIM115
+    try:
+        with file:
+            yield file
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)

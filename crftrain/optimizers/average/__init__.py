@@ -1,0 +1,1 @@
+"""Stochastic average gradients and their kin: sag, saga, svrg."""

@@ -1,0 +1,21 @@
+"""The steps of the stochastic average gradient."""
+
+from libc.stdint cimport int64_t
+
+from ._sampling cimport Sampler
+from ..loop._sequential cimport Sequential
+from ._table cimport Table
+
+
+cdef class SampledSteps(Sequential):
+    cdef readonly Sampler sampler
+    cdef readonly double[::1] losses        # [units] at the last visit
+    cdef const int64_t[::1] order           # the first draws, or none
+    cdef readonly int64_t drawn
+    cdef double l2
+    cdef int64_t next_unit(self) noexcept nogil
+    cdef bint learn_constant(self, int64_t u, double f, bint first) noexcept nogil
+
+
+cdef class TableSteps(SampledSteps):
+    cdef readonly Table table

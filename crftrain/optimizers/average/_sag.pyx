@@ -1,0 +1,143 @@
+"""The steps of the stochastic average gradient; see sag.py."""
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport NAN, isnan
+from libc.stdint cimport int64_t
+
+import numpy as np
+
+from ..._kernels cimport Gradient
+from ..loop._sequential cimport Sequential
+
+from ...errors import TrainingError
+
+cdef double FLAT = 1e-8         # no search where |g|^2 is not larger
+
+
+cdef class SampledSteps(Sequential):
+    """What SAG, SAGA and SVRG share: draws, and the constant of each unit."""
+
+    def __init__(self, problem, w, rng, *, sampler, order=None, batch=1, skip=True, first=1.0):
+        """sampler(n, rng, l2=, first=) makes one; order: the first draws, if not the sampler's."""
+        Sequential.__init__(self, problem, w, batch=batch, skip=skip)
+        self.sequences.list_distinct()
+        self.sampler, self.l2 = sampler(self.n_units, rng, l2=problem.l2, first=first), problem.l2
+        self.losses = np.zeros(self.n_units)
+        self.order, self.drawn = np.empty(0, np.int64) if order is None else order, 0
+
+    cdef int64_t next_unit(self) noexcept nogil:
+        cdef int64_t u = self.order[self.drawn] if self.drawn < self.order.shape[0] else self.sampler.draw()
+        self.drawn += 1
+        return u
+
+    cdef bint learn_constant(self, int64_t u, double f, bint first) noexcept nogil:
+        """The search for L_u after evaluate(u), unless it is to be left out; False: no memory."""
+        cdef double L, square
+        cdef int64_t doublings = 0
+        if self.skip[u] > 0:
+            self.skip[u] -= 1
+            return True
+        L, square = self.sampler.start(u, first), self.prepare_search(u)
+        if isnan(square):
+            return False
+        if square > FLAT:
+            L = self.search(u, f, square, L, first and self.sampler.seen == 1, &doublings)
+            self.remember_search(u, doublings)
+        self.sampler.found(u, L)
+        return True
+
+    def mean_loss(self):
+        """Of those seen, each at its last visit."""
+        return float(np.sum(self.losses)) / max(1, self.sampler.seen)
+
+    def settle(self):
+        """w becomes what it is; returns the max-norm of d/n + l2 w, infinite while some unit has not been seen."""
+        gap = self.lazy.settle_and_measure(1.0 / self.n_units, self.l2)
+        return gap if self.sampler.seen == self.n_units else np.inf
+
+    def state(self):
+        """Everything that a step depends on, as arrays; w is the caller's."""
+        return {
+            **self.sampler.state(),
+            "losses": np.array(self.losses),
+            "satisfied": np.array(self.satisfied),
+            "skip": np.array(self.skip),
+            "order": np.array(self.order),
+            "drawn": np.array([self.drawn]),
+            "d": self.lazy.d_in_vector(),
+        }
+
+    def restore(self, state):
+        """w, which the caller has set, and all the rest."""
+        self.sampler.restore(state)
+        np.asarray(self.losses)[:] = state["losses"]
+        np.asarray(self.satisfied)[:] = state["satisfied"]
+        np.asarray(self.skip)[:] = state["skip"]
+        self.order = np.array(state["order"])
+        self.drawn = int(state["drawn"][0])
+        self.lazy.read_w()
+        self.lazy.set_d(state["d"])
+
+    def move_to(self, problem):
+        """Go on under another strength with all that is known of the sequences."""
+        self.problem, self.l2 = problem, problem.l2
+        self.sampler.l2 = problem.l2
+
+
+cdef class TableSteps(SampledSteps):
+    """SAG and SAGA: a table whose sum is d."""
+
+    def __init__(self, problem, w, rng, *, table, **options):
+        """table(problem, units) makes one."""
+        SampledSteps.__init__(self, problem, w, rng, **options)
+        self.table = table(problem, self.units)
+        self.pairs_wanted = self.table.pairs
+
+    def refresh(self):
+        """Every unit once at the settled w: fills the table and d anew; returns the exact mean gradient, without penalty."""
+        cdef int64_t u
+        cdef Gradient gradient = Gradient(self.lazy.layout)
+        mean = np.zeros(self.lazy.layout.n_features)
+        gradient.use(mean)
+        cdef double f
+        self.table.clear()
+        self.lazy.clear_d()
+        for u in range(self.n_units):
+            if u % 1000 == 0:
+                PyErr_CheckSignals()
+            with nogil:
+                f = self.evaluate(u)
+                if not isnan(f):
+                    gradient.add_tokens(self.s, self.first(u), self.length(u), self.X)
+                    self.losses[u] = f
+                    if self.sampler.visit(u) and not self.learn_constant(u, f, True) or self.table.exchange(self, u) < 0:
+                        f = NAN
+            if isnan(f):
+                raise TrainingError(f"sequence {self.units[u] + 1}", "its loss is not finite", "weights of moderate size")
+        self.count_passes()
+        gradient.collect()
+        mean /= self.n_units
+        return mean
+
+    def state(self):
+        return {**SampledSteps.state(self), **self.table.state()}
+
+    def restore(self, state):
+        SampledSteps.restore(self, state)
+        self.table.restore(state)
+
+
+cdef class SagSteps(TableSteps):
+    cdef int64_t visit_next(self) noexcept nogil:
+        cdef int64_t u = self.next_unit()
+        cdef bint first = self.sampler.visit(u)
+        cdef double f
+        self.table.fetch(self, u)
+        f = self.evaluate(u)
+        if isnan(f):
+            return -1
+        self.losses[u] = f
+        if not self.learn_constant(u, f, first) or self.table.exchange(self, u) < 0:
+            return -1
+        self.lazy.step(self.sampler.step_size(), self.l2, self.sampler.seen)
+        return u

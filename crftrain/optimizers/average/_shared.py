@@ -1,0 +1,122 @@
+"""What SAG, SAGA and SVRG share outside their loops: the options, the exact confirmation of a small gap, checkpoints."""
+
+import numpy as np
+
+from ...errors import TrainingError
+from ..base import Option, Step
+from ._sampling import SAMPLERS
+from ._table import PRECISIONS, TABLES
+
+SAMPLING = Option("sampling", "nus", "draws by Lipschitz constants (nus, nus2013) or all alike", choices=tuple(SAMPLERS))
+SKIP = Option("skip", True, "leave out line searches that keep being satisfied")
+TABLE = Option("table", "mixed", "what is remembered of a sequence", choices=tuple(TABLES))
+PRECISION = Option("table_precision", "single", "precision of that memory; single floors the gap near 2e-9", choices=tuple(PRECISIONS))
+BATCH = Option("batch", 1, "sequences that are drawn, and remembered, as one", minimum=1)
+FIRST_PASS = Option("first_pass", "sample", "the first n draws: like the others, or a permutation", choices=("sample", "permute"))
+INITIAL = Option("initial_constant", 1.0, "the Lipschitz constant that the first line search starts from", above=0.0)
+
+OPTIONS = (SAMPLING, SKIP, TABLE, PRECISION, BATCH, FIRST_PASS, INITIAL)
+
+
+def n_units(facts, options):
+    return -(-facts.n_sequences // options["batch"])
+
+
+def table_kind(table, n_pair_features):
+    """`mixed` remembers one sum of edge marginals, which is not enough where attributes sit on label pairs."""
+    return "marginals" if table == "mixed" and n_pair_features else table
+
+
+def vectors(facts, count):
+    """Bytes of w and of so many vectors that are padded to whole rows."""
+    padded = -(-facts.n_labels // 8) * 8 / facts.n_labels
+    return int(8 * facts.n_features * (1 + count * padded))
+
+
+def blocks_by_sequence(facts):
+    """Bytes of the lists of each sequence's attributes, at most."""
+    return 16 * facts.n_tokens + 4 * facts.n_occurrences
+
+
+def memory(facts, options):
+    """w, v and d, the attributes by sequence, and the table."""
+    kind = TABLES[table_kind(options["table"], facts.n_pair_features)]
+    numbers = kind.numbers(facts, n_units(facts, options))
+    table = numbers * PRECISIONS[options["table_precision"]][1]
+    return {"weights": vectors(facts, 2), "attributes by sequence": blocks_by_sequence(facts), "table": table}
+
+
+LIGHTER = "--table mixed, --table-precision single, --min-freq 2, --features observed, or -a svrg, which has no table"
+
+
+class AveragedGradient:
+    """An algorithm around TableSteps: a step is n draws."""
+
+    def __init__(self, problem, w, rng, steps, *, table, table_precision, sampling, skip, batch, first_pass, initial_constant):
+        self.problem, self.w, self.rng = problem, w, rng
+        kind = TABLES[table_kind(table, len(problem.layout.pair))]
+        order = rng.permutation(-(-problem.n_sequences // batch)) if first_pass == "permute" else None
+        self.steps = steps(
+            problem,
+            w,
+            rng,
+            sampler=SAMPLERS[sampling],
+            table=lambda problem, units: kind(PRECISIONS[table_precision][0], problem, units),
+            order=order,
+            batch=batch,
+            skip=skip,
+            first=initial_constant,
+        )
+        self.correction = 1.0  # exact gap / estimated gap, when last compared
+        self.warm = bool(w.any())
+
+    def step(self):
+        if self.warm:  # a table of the start's gradients: an optimum is recognised, a good start not lost
+            self.warm, self.estimated = False, np.nan
+            return self.confirm()
+        self.steps.run(self.steps.n_units)
+        self.estimated = self._estimate(self.steps.settle())
+        return Step(self._objective(), self.estimated * self.correction, exact=False)
+
+    def _estimate(self, gap):
+        """The gap that d/n stands for; with l1 that of the subgradient of least norm."""
+        if not self.problem.l1 or not np.isfinite(gap):
+            return gap
+        gradient = self.steps.lazy.d_in_vector()
+        gradient /= self.steps.n_units
+        gradient += self.problem.l2 * self.w
+        return self.problem.gap(self.w, gradient)
+
+    def confirm(self):
+        """One exact pass, which also makes the table and d those of this w: the pass is not lost."""
+        gradient = self.steps.refresh()
+        gradient += self.problem.l2 * self.w
+        gap = self.problem.gap(self.w, gradient)
+        if self.estimated > 0:
+            self.correction = max(1.0, gap / self.estimated)
+        return Step(self._objective(), gap)
+
+    def _objective(self):
+        w = self.w
+        l1 = self.problem.l1 * float(np.abs(w).sum()) if self.problem.l1 else 0.0
+        with np.errstate(over="ignore"):
+            objective = self.steps.mean_loss() + 0.5 * self.problem.l2 * float(w @ w) + l1
+        if not np.isfinite(objective):
+            raise TrainingError("this pass", f"the objective is {objective}", "weights of moderate size")
+        return objective
+
+    def solution(self):
+        return self.w
+
+    def move_to(self, problem):
+        """The next strength of a path, with all that is known of the sequences (the table, d, m)."""
+        self.problem, self.correction = problem, 1.0
+        self.steps.move_to(problem)
+
+    def state(self):
+        return {**self.steps.state(), "w": np.array(self.w), "correction": np.array([self.correction])}
+
+    def restore(self, state):
+        self.w[:] = state["w"]
+        self.correction, self.warm = float(state["correction"][0]), False
+        self.steps.restore(state)

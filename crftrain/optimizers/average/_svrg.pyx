@@ -1,0 +1,101 @@
+"""The steps of stochastic variance-reduced gradient; see svrg.py."""
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport NAN, isnan
+from libc.stdint cimport int64_t
+
+import numpy as np
+
+from ..._kernels cimport Scorer, loss_and_residual
+from ._sag cimport SampledSteps
+from ..loop._sequential cimport scale_residual
+
+from ...errors import TrainingError
+
+
+cdef class SvrgSteps(SampledSteps):
+    """w <- (1 - alpha l2) w - alpha (omega (g_u(w) - g_u(anchor)) + d/n), d the sum of all gradients at the anchor."""
+
+    cdef Scorer anchor
+    cdef object anchor_w
+
+    def __init__(self, *args, **options):
+        SampledSteps.__init__(self, *args, **options)
+        self.anchor, self.anchor_w = Scorer(self.lazy.layout), np.empty(self.lazy.layout.n_features)
+
+    cdef int64_t visit_next(self) noexcept nogil:
+        cdef int64_t u = self.sampler.draw(), T = self.length(u)
+        cdef bint pairs = self.s.pairs.ptr != NULL
+        cdef double omega = 1 / (self.n_units * self.sampler.probability(u)), f = self.evaluate(u), alpha
+        if isnan(f) or not self.learn_constant(u, f, False) or not self.subtract_anchor(u):
+            return -1
+        self.losses[u] = f
+        alpha = self.sampler.svrg_step_size()
+        self.lazy.step(alpha, self.l2, self.n_units)
+        scale_residual(self.X, T, pairs, -alpha / self.lazy.beta * omega)
+        self.lazy.add_to_v(self.s, self.first(u), T, self.X)
+        return u
+
+    cdef bint subtract_anchor(self, int64_t u) noexcept nogil:
+        """X -= the same at the anchor, sequence by sequence."""
+        cdef int64_t i, k, t, size = self.X.L * self.X.LP
+        cdef double c = self.scale
+        for i in range(self.units[u], self.units[u + 1]):
+            if isnan(loss_and_residual(&self.anchor.W, self.s, i, self.Y)):
+                return False
+            self.runs += 1
+            t = self.s.seq[i] - self.first(u)
+            for k in range((self.s.seq[i + 1] - self.s.seq[i]) * self.X.LP):
+                self.X.q[t * self.X.LP + k] -= c * self.Y.q[k]
+            for k in range(size):
+                self.X.edge[k] -= c * self.Y.edge[k] * self.lazy.exists[k]
+            if self.s.pairs.ptr != NULL:
+                for k in range(size, (self.s.seq[i + 1] - self.s.seq[i]) * size):
+                    self.X.P[t * size + k] -= c * self.Y.P[k]
+        return True
+
+    def start_pass(self):
+        """SAG's first pass without a table: each unit once, in the given order; d is the sum of their gradients so far."""
+        cdef int64_t u, k
+        cdef double f
+        for k in range(self.order.shape[0]):
+            if k % 1000 == 0:
+                PyErr_CheckSignals()
+            with nogil:
+                u = self.order[k]
+                f = self.evaluate(u)
+                self.sampler.visit(u)
+                if not isnan(f) and self.learn_constant(u, f, True):
+                    self.lazy.add_to_d(self.s, self.first(u), self.length(u), self.X)
+                    self.lazy.step(self.sampler.step_size(), self.l2, self.sampler.seen)
+                else:
+                    f = NAN
+            if isnan(f):
+                raise TrainingError(f"sequence {self.units[u] + 1}", "its loss is not finite", "weights of moderate size")
+        self.count_passes()
+
+    def take_anchor(self):
+        """w as it is becomes the anchor: a full pass for d and the exact losses; returns the exact gap."""
+        cdef int64_t u
+        cdef double f = 0
+        self.lazy.settle_and_measure(0, 0)
+        self.lazy.clear_d()
+        for u in range(self.n_units):
+            if u % 1000 == 0:
+                PyErr_CheckSignals()
+            with nogil:
+                f = self.evaluate(u)
+                self.losses[u] = f
+                if self.sampler.visit(u) and not isnan(f):
+                    self.learn_constant(u, f, True)
+                self.lazy.add_to_d(self.s, self.first(u), self.length(u), self.X)
+            if isnan(f):
+                raise TrainingError(f"sequence {self.units[u] + 1}", "its loss is not finite", "weights of moderate size")
+        self.count_passes()
+        gap = self.settle()
+        self.set_anchor()
+        return gap
+
+    def set_anchor(self):
+        self.anchor_w[:] = self.lazy.w
+        self.anchor.use(self.anchor_w)

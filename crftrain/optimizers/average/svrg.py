@@ -1,0 +1,65 @@
+"""SVRG: variance-reduced stochastic gradient without a table, at the price of evaluating each draw twice.
+
+    1. the anchor: all gradients at w, their sum is d                               one pass, exact objective and gap
+    2. n times: draw u with probability p_u,                                        two evaluations each
+       w <- (1 - alpha lambda) w - alpha ((grad f_u(w) - grad f_u(anchor)) / (n p_u) + d/n)
+    3. back to 1.
+
+A step is 2 and 1, so that its gap is exact. --mixed begins with SAG's first pass, each sequence once in random order with
+d the sum of the gradients so far, which needs no table.
+
+References: Johnson and Zhang 2013; Schmidt et al. 2015, section 7.
+"""
+
+import numpy as np
+
+from ..base import Algorithm, Option, Step
+from ._sampling import SAMPLERS
+from ._shared import BATCH, INITIAL, SAMPLING, SKIP, blocks_by_sequence, vectors
+from ._svrg import SvrgSteps
+
+
+class Svrg:
+    def __init__(self, problem, w, rng, *, sampling, skip, batch, initial_constant, mixed):
+        self.problem, self.w, self.rng = problem, w, rng
+        order = rng.permutation(-(-problem.n_sequences // batch)) if mixed and not w.any() else None
+        self.steps = SvrgSteps(problem, w, rng, sampler=SAMPLERS[sampling], order=order, batch=batch, skip=skip, first=initial_constant)
+        self.begun = False
+
+    def step(self):
+        if not self.begun:
+            self.steps.start_pass()
+            self.steps.take_anchor()
+            self.begun = True
+        self.steps.run(self.steps.n_units)
+        gap = self.steps.take_anchor()
+        return Step(self.steps.mean_loss() + 0.5 * self.problem.l2 * float(self.w @ self.w), gap)
+
+    def solution(self):
+        return self.w
+
+    def move_to(self, problem):
+        """The next strength of a path, from the same anchor."""
+        self.problem = problem
+        self.steps.move_to(problem)
+
+    def state(self):
+        return {**self.steps.state(), "w": np.array(self.w)}
+
+    def restore(self, state):
+        self.w[:] = state["w"]
+        self.steps.restore(state)
+        self.steps.set_anchor()
+        self.begun = True
+
+
+ALGORITHM = Algorithm(
+    summary="stochastic variance-reduced gradient: SAG's convergence without its table",
+    reference="Johnson and Zhang, Accelerating stochastic gradient descent using predictive variance reduction, NIPS 2013",
+    solves=frozenset({"l2", "no-l2"}),
+    options=(SAMPLING, SKIP, BATCH, INITIAL, Option("mixed", False, "begin with SAG's first pass")),
+    make=Svrg,
+    memory=lambda facts, options: {"weights": vectors(facts, 3), "attributes by sequence": blocks_by_sequence(facts)},
+    tol=2e-6,
+    passes=400,
+)

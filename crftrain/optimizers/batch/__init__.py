@@ -1,0 +1,1 @@
+"""Batch methods: lbfgs, owlqn, newton-cg, hybrid, gis."""

@@ -1,0 +1,120 @@
+"""The curvature pairs of limited-memory BFGS, and the direction they give.
+
+With s_k = w_{k+1} - w_k, y_k = g_{k+1} - g_k, the direction -H g is a combination of the s, the y and g. Its
+coefficients follow from their inner products alone, by the two-loop recursion (Nocedal 1980) carried out on
+coefficients; so an iteration reads the pairs twice, once for the products with the newest pair and g, once for the sum.
+Both are matrix products over columns that fit the cache, in threads over ranges of the weights.
+"""
+
+import numpy as np
+
+from ...chain._problem import in_threads
+
+COLUMNS = 4096
+
+
+class History:
+    """Up to m pairs; row k % m of S and Y holds pair k."""
+
+    def __init__(self, m, size, threads=1):
+        self.rows = np.zeros((2 * m, size))  # m rows of s, then m rows of y
+        self.m, self.size, self.threads = m, size, threads
+        self.gram = np.zeros((2 * m, 2 * m))
+        self.clear()
+
+    def clear(self):
+        self.count, self.next = 0, 0
+
+    @property
+    def scratch(self):
+        """The rows that the next pair will take: free for use until add()."""
+        return self.rows[self.next], self.rows[self.m + self.next]
+
+    def advance(self, w, g, spare):
+        """Scratch holds a new point and its gradient: they become w and g, and what they changed by is left in scratch."""
+        for old, new in zip((w, g), self.scratch, strict=True):
+            spare[:] = new
+            new -= old
+            old[:] = spare
+
+    def add(self, *g):
+        """Take the pair that scratch holds and learn the products with g, if given; False (and nothing kept) without curvature."""
+        s, y = self.next, self.m + self.next
+        products = self._products((self.rows[s], self.rows[y], *g))
+        self.gram[s], self.gram[:, s] = products[0], products[0]
+        self.gram[y], self.gram[:, y] = products[1], products[1]
+        if not self.gram[s, y] > 1e-16 * self.gram[y, y] > 0:
+            self.clear()
+            return False
+        if g:
+            self.with_g = products[2]
+        self.count, self.next = min(self.count + 1, self.m), (self.next + 1) % self.m
+        return True
+
+    def state(self):
+        return {"pairs": self.rows, "products": self.gram, "place": np.array([self.count, self.next])}
+
+    def restore(self, state):
+        self.rows[:], self.gram[:] = state["pairs"], state["products"]
+        self.count, self.next = map(int, state["place"])
+
+    def meet(self, g):
+        """Learn the products with a g that no pair came with."""
+        if self.count:
+            self.with_g = self._products((g,))[0]
+
+    def direction(self, g, out):
+        """out = -H g, for the g of the last add or meet; returns the slope g . out."""
+        if not self.count:
+            np.negative(g, out=out)
+            return -float(g @ g)
+        newest_first = [(self.next - 1 - k) % self.m for k in range(self.count)]
+        m, gram = self.m, self.gram
+        c, c_g = np.zeros(2 * m), -1.0
+        alpha = np.zeros(m)
+        for i in newest_first:
+            alpha[i] = (gram[i] @ c + c_g * self.with_g[i]) / gram[i, m + i]
+            c[m + i] -= alpha[i]
+        i = newest_first[0]
+        scale = gram[i, m + i] / gram[m + i, m + i]
+        c *= scale
+        c_g *= scale
+        for i in reversed(newest_first):
+            c[i] += alpha[i] - (gram[m + i] @ c + c_g * self.with_g[m + i]) / gram[i, m + i]
+        return self._combine(c, c_g, g, out)
+
+    def _products(self, vectors):
+        """[vectors] [rows]'"""
+        parts = [None] * self.threads
+
+        def work(thread):
+            total = np.zeros((len(vectors), len(self.rows)))
+            for lo, hi in self._columns(thread):
+                total += np.stack([vector[lo:hi] for vector in vectors]) @ self.rows[:, lo:hi].T
+            parts[thread] = total
+
+        self._run(work)
+        return sum(parts)
+
+    def _combine(self, c, c_g, g, out):
+        parts = [0.0] * self.threads
+
+        def work(thread):
+            for lo, hi in self._columns(thread):
+                part = c @ self.rows[:, lo:hi]
+                part += c_g * g[lo:hi]
+                out[lo:hi] = part
+                parts[thread] += float(part @ g[lo:hi])
+
+        self._run(work)
+        return sum(parts)
+
+    def _columns(self, thread):
+        first, last = self.size * thread // self.threads, self.size * (thread + 1) // self.threads
+        return ((lo, min(lo + COLUMNS, last)) for lo in range(first, last, COLUMNS))
+
+    def _run(self, work):
+        if self.threads == 1:
+            work(0)
+        else:
+            in_threads(work, self.threads)

@@ -1,0 +1,78 @@
+"""Limited-memory BFGS: a quasi-Newton method on the whole objective.
+
+    1. d = -H g, H from the last m pairs of steps and gradient changes     (_history)
+    2. w <- w + a d, a by a line search for the strong Wolfe conditions    (_linesearch)
+    3. stop when |g|_inf is small: f is strongly convex for lambda > 0
+
+Without pairs (the first step, or after the curvature failed) d is the steepest descent and the first trial 1/|g|.
+
+Reference: Liu and Nocedal, "On the limited memory BFGS method for large scale optimization", 1989.
+"""
+
+from ..base import Algorithm, Option, Step
+from ._history import History
+from ._linesearch import strong_wolfe
+
+
+class LBFGS:
+    search = staticmethod(strong_wolfe)
+
+    def __init__(self, problem, w, rng, *, memory):
+        self.problem, self.w = problem, w
+        self.history = History(memory, problem.n_features, problem.threads)
+        self.g, self.d = w.copy(), w.copy()
+        self.f = None
+
+    def step(self):
+        if self.f is None:
+            self.f = self.problem.value_and_gradient(self.w, self.g)
+            if self.w.any():  # a warm start may be the optimum: no search where there is nothing to find
+                return Step(self.f, self.problem.gap(self.w, self.g))
+        if not self._search() and not (self.history.count and self._restart()):
+            return Step(self.f, self.problem.gap(self.w, self.g), done="no step lowers the objective any more: rounding")
+        return Step(self.f, self.problem.gap(self.w, self.g))
+
+    def _restart(self):
+        """Forget the pairs and try the gradient itself."""
+        self.history.clear()
+        return self._search()
+
+    def _search(self):
+        """1) and 2); False if no step length was found."""
+        problem, w, g, d = self.problem, self.w, self.g, self.d
+        fresh = not self.history.count
+        slope = self.history.direction(g, d)
+        if not slope < 0:
+            return False
+        point, gradient = self.history.scratch
+
+        def phi(a):
+            point[:] = d
+            point[:] *= a
+            point[:] += w
+            self.f_trial = problem.value_and_gradient(point, gradient)
+            return self.f_trial, float(gradient @ d)
+
+        if self.search(phi, self.f, slope, (-slope) ** -0.5 if fresh else 1.0) is None:
+            return False
+        self.f = self.f_trial
+        self.history.advance(w, g, d)
+        self.history.add(g)
+        return True
+
+    def solution(self):
+        return self.w
+
+
+ALGORITHM = Algorithm(
+    summary="limited-memory BFGS on the whole objective: the classic batch method",
+    reference="Liu and Nocedal, On the limited memory BFGS method for large scale optimization, Math. Programming 45, 1989",
+    solves=frozenset({"l2", "no-l2"}),
+    options=(Option("memory", 10, "pairs of steps and gradient changes that are kept", minimum=1),),
+    make=LBFGS,
+    memory=lambda facts, options: {"weights": 24 * facts.n_features, "pairs": 16 * facts.n_features * options["memory"]},
+    lighter="--memory 5, --min-freq 2, --features observed, or -a sag",
+    step_name="iteration",
+    tol=2.5e-5,
+    passes=1000,
+)

@@ -1,0 +1,1 @@
+"""Stochastic descent: sgd, sgd-l1, adagrad, smd, ngd, psa."""

@@ -1,0 +1,1 @@
+"""Ascent of the dual: oeg, sdca."""

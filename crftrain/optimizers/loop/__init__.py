@@ -1,0 +1,1 @@
+"""The loop over sequences, and one sequence's gradient."""

@@ -1,0 +1,1 @@
+"""Perceptron and margin methods: ap, pa, arow, mira."""

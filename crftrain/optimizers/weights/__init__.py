@@ -1,0 +1,1 @@
+"""Stores of weights: what steps leave unpaid, store by store."""

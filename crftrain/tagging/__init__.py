@@ -1,0 +1,1 @@
+"""From a model and sentences to labels, and how good they are."""

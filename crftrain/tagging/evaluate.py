@@ -1,0 +1,340 @@
+"""How good are the labels: accuracy, per-label scores, and chunks counted as conlleval counts them.
+
+A label is TAG-TYPE, split at the first hyphen, or a TAG alone. A chunk starts or ends between two neighbours:
+
+    start   BB IB OB OI EE EI OE           [ and ] always
+    end     BB IB BO IO EE EI EO           [ and ] always
+    either  where the type changes, unless the tag is O or . (the later one for a start, the earlier one for an end)
+
+These are the rules of the CoNLL-2000 script and cover IOB1, IOB2, IOE1, IOE2 and brackets. They know no single-token tag
+and join E-X B-X, so for BIOES and its kin (BILOU, BMES: M is I, L is E, U and W are S) rules are added: S starts and
+ends always (and what stands before it), what follows it starts anew, and so does B after E. They change nothing in a
+file without single-token tags and without B after E.
+
+A found chunk is correct if a gold chunk of the same type starts and ends with it. One scan decides that, without spans:
+
+    1) opens: both sides start a chunk of one type    closes: both sides end theirs    breaks: one side ends alone, or types part
+    2) keep the positions where any of these happens; a chunk is correct iff it opens at one and closes at the very next
+
+Everything is counted on whole arrays with a boundary O after each sequence, lazily, when a result is asked for.
+Reference: Tjong Kim Sang and Buchholz 2000, section 4; chunk representations: Tjong Kim Sang and Veenstra 1999.
+"""
+
+import re
+from array import array
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import DataError
+from ..text.read import columns
+
+_TAGS = "O.BIES[]"  # the tags that rules name; any other is the last row and column of the tables
+_ALIASES = {"M": "I", "L": "E", "U": "S", "W": "S"}
+_OTHER = len(_TAGS)
+_STARTS_AT = "BB IB OB OI EE EI OE" + " EB SB SE SI"
+_ENDS_AT = "BB IB BO IO EE EI EO" + " EB ES BS IS"
+_BOUNDARY = object()  # the label of no token: stands between two sequences
+_NAMELESS = "<none>"  # how a missing label (None) is printed
+_PROBABILITY = re.compile(rb"@probability\t[0-9.eE+-]+\Z")
+WIDTH = 80  # of a terminal
+
+
+def _tables():
+    """(start, end, inside): bool [tag][next tag] twice, and whether a tag is a part of chunks."""
+    start, end = np.zeros((2, _OTHER + 1, _OTHER + 1), bool)
+    for pair in _STARTS_AT.split():
+        start[_TAGS.index(pair[0]), _TAGS.index(pair[1])] = True
+    for pair in _ENDS_AT.split():
+        end[_TAGS.index(pair[0]), _TAGS.index(pair[1])] = True
+    for tag in "[]S":
+        start[:, _TAGS.index(tag)] = end[_TAGS.index(tag), :] = True
+    inside = np.ones(_OTHER + 1, bool)
+    inside[[_TAGS.index("O"), _TAGS.index(".")]] = False
+    return start, end, inside
+
+
+_START, _END, _INSIDE = _tables()
+
+
+def _split(label):
+    """(number of the tag, type): B-NP -> (2, "NP"); a missing label lies outside of all chunks."""
+    if label is None or label is _BOUNDARY:
+        return 0, ""
+    tag, _, kind = label.partition("-")
+    tag = _ALIASES.get(tag, tag)
+    return (_TAGS.index(tag) if len(tag) == 1 and tag in _TAGS else _OTHER), kind
+
+
+def is_chunked(labels):
+    """Whether labels look like chunk labels.
+
+    Typed: more than half of those that are not O are TAG-TYPE, so that one misspelt label does not change the measure.
+    Untyped: all are tags (B I O, B M E S, [ ] .), there are two or more, and one of them is B, I, E, [ or ].
+    """
+    seen = {label for label in labels if label is not None}
+    parts = [_split(label) for label in seen - {"O", "."}]
+    typed = sum(1 for tag, kind in parts if kind and _INSIDE[tag] and tag != _OTHER)
+    if typed:
+        return 2 * typed > len(parts)
+    return len(seen) > 1 and not seen.isdisjoint("BIE[]") and all(tag != _OTHER and not kind for tag, kind in parts)
+
+
+@dataclass(frozen=True)
+class Score:
+    """Precision, recall and F1 in percent, 0 where nothing can be divided."""
+
+    gold: int  # how many there are (the support)
+    found: int  # how many were predicted
+    correct: int
+
+    @property
+    def precision(self):
+        return 100 * self.correct / self.found if self.found else 0.0
+
+    @property
+    def recall(self):
+        return 100 * self.correct / self.gold if self.gold else 0.0
+
+    @property
+    def f1(self):
+        both = self.precision + self.recall
+        return 2 * self.precision * self.recall / both if both else 0.0
+
+    def as_json(self):
+        return {"precision": self.precision, "recall": self.recall, "f1": self.f1}
+
+
+class _Numbers(dict):
+    """Label -> number, given at the first look."""
+
+    def __missing__(self, label):
+        self[label] = number = len(self)
+        return number
+
+
+class Evaluation:
+    """Collects sequences with add(), then answers; labels, if given, decide in place of the seen ones what is chunked."""
+
+    def __init__(self, *, labels=None):
+        self._labels = labels
+        self._number = _Numbers({_BOUNDARY: 0, None: 1})
+        self._gold = array("i")  # label numbers, a 0 after each sequence
+        self._predicted = array("i")
+        self._first = array("q")  # where sequences begin
+        self._counts = None
+
+    def add(self, gold, predicted):
+        """One sequence: two lists of labels; None is a label that is not known, and always wrong."""
+        if len(gold) != len(predicted):
+            raise ValueError(f"{len(gold)} gold labels, {len(predicted)} predicted ones")
+        if not len(gold):
+            return
+        number = self._number.__getitem__
+        self._counts = None
+        self._first.append(len(self._gold))
+        for store, labels in ((self._gold, gold), (self._predicted, predicted)):
+            store.extend(map(number, labels))
+            store.append(0)
+
+    @property
+    def n_tokens(self):
+        return len(self._gold) - len(self._first)
+
+    @property
+    def n_sequences(self):
+        return len(self._first)
+
+    @property
+    def accuracy(self):
+        return 100 * self._counted.hits / self.n_tokens if self.n_tokens else 0.0
+
+    @property
+    def sequence_accuracy(self):
+        return 100 * self._counted.whole / self.n_sequences if self.n_sequences else 0.0
+
+    @property
+    def chunk(self):
+        """Score over the chunks of all types."""
+        return self._counted.chunk
+
+    @property
+    def types(self):
+        """{type: Score}, types by name; the type of untyped chunks is the empty string."""
+        return self._counted.types
+
+    @property
+    def labels(self):
+        """{label: Score} over tokens, labels by name."""
+        return self._counted.labels
+
+    @property
+    def chunked(self):
+        seen = (label for label in self._number if label is not _BOUNDARY)
+        return is_chunked(seen if self._labels is None else self._labels)
+
+    @property
+    def score(self):
+        """The one number to compare models by: chunk F1 if the labels are chunk labels, else accuracy."""
+        return self.chunk.f1 if self.chunked else self.accuracy
+
+    @property
+    def _counted(self):
+        if self._counts is None:
+            self._counts = _Counts(list(self._number), np.array(self._gold), np.array(self._predicted), np.array(self._first))
+        return self._counts
+
+    def report(self):
+        """conlleval's lines, then ours."""
+        chunk = self.chunk
+        lines = [f"processed {self.n_tokens} tokens with {chunk.gold} phrases; found: {chunk.found} phrases; correct: {chunk.correct}."]
+        if self.n_tokens:
+            lines.append(f"accuracy: {self.accuracy:6.2f}%; {_conlleval(chunk)}")
+        lines += [f"{kind:>17}: {_conlleval(score)}  {score.found}" for kind, score in self.types.items()]
+        lines += ["", f"sequence accuracy: {self.sequence_accuracy:6.2f}% ({self._counted.whole} of {self.n_sequences})", ""]
+        width = max(map(len, ["label", *self.labels]))
+        lines.append(f"{'label':<{width}}  precision   recall       F1  support")
+        for label, score in self.labels.items():
+            lines.append(f"{label:<{width}}  {score.precision:9.2f} {score.recall:8.2f} {score.f1:8.2f} {score.gold:8d}")
+        return "\n".join(lines) + "\n"
+
+    def as_json(self):
+        """Percentages at full precision; chunk is None where labels are no chunk labels."""
+        return {
+            "accuracy": self.accuracy,
+            "sequence_accuracy": self.sequence_accuracy,
+            "chunk": self.chunk.as_json() if self.chunked else None,
+            "types": {kind: {**score.as_json(), "support": score.gold} for kind, score in self.types.items()},
+            "labels": {label: {**score.as_json(), "support": score.gold} for label, score in self.labels.items()},
+        }
+
+    def confusion(self, *, top=10):
+        """The matrix (gold rows, predicted columns), the frequent labels first, and the most frequent confusions as a list."""
+        pairs = self._counted.pairs()
+        total = {}
+        for (gold, _), count in pairs.items():
+            total[gold] = total.get(gold, 0) + count
+        names = sorted({label for pair in pairs for label in pair}, key=lambda label: (-total.get(label, 0), label))
+        lines = ["gold labels are rows, predicted labels are columns"]
+        lines += _matrix(names, pairs)
+        wrong = sorted((-count, pair) for pair, count in pairs.items() if pair[0] != pair[1] or _NAMELESS in pair)[:top]
+        if wrong:
+            lines += ["", "most frequent confusions (share of the gold label)"]
+        for count, (gold, predicted) in wrong:
+            lines.append(f"{-count:8d}  {-100 * count / total[gold]:6.2f}%  {gold} -> {predicted}")
+        return "\n".join(lines) + "\n"
+
+
+def _conlleval(score):
+    return f"precision: {score.precision:6.2f}%; recall: {score.recall:6.2f}%; FB1: {score.f1:6.2f}"
+
+
+class _Counts:
+    """Everything that is counted, from label numbers; gold and predicted have a boundary (0) after each sequence."""
+
+    def __init__(self, names, gold, predicted, first):
+        self._names = [_NAMELESS if name is None else name for name in names]
+        self._gold, self._predicted = gold, predicted
+        hit = (gold == predicted) & (gold > 1)  # 0 is no token, 1 no label
+        self.hits = int(hit.sum())
+        wrong = ~hit & (gold > 0)
+        self.whole = len(first) - int(np.logical_or.reduceat(wrong, first).sum()) if len(first) else 0
+        self.labels = self._scores(self._names, gold, predicted, gold[hit], skip=2)
+        self._count_chunks(names)
+
+    def _scores(self, names, gold, found, correct, skip=0):
+        """{name: Score} from numbers, sorted by name, without what occurs nowhere."""
+        rows = [np.bincount(numbers, minlength=len(names)).tolist() for numbers in (gold, found, correct)]
+        scores = {name: Score(*row) for name, *row in list(zip(names, *rows, strict=True))[skip:] if row[0] or row[1]}
+        return dict(sorted(scores.items()))
+
+    def _count_chunks(self, names):
+        kinds, tag, kind = _Numbers({"": 0}), [], []
+        for name in names:
+            number, text = _split(name)
+            tag.append(number)
+            kind.append(kinds[text])
+        tag, kind = np.array(tag), np.array(kind)
+        gold_kind, found_kind = kind[self._gold], kind[self._predicted]
+        gold_start, gold_end = _borders(tag[self._gold], gold_kind)
+        found_start, found_end = _borders(tag[self._predicted], found_kind)
+        # 1)
+        same = gold_kind == found_kind
+        opens = gold_start & found_start & same
+        closes = gold_end & found_end & _before(same, True)
+        breaks = (gold_end != found_end) | ~same
+        # 2) the type of a closed chunk is the one of its last token; what the end of the data leaves open is closed by it
+        event = np.flatnonzero(opens | closes | breaks)
+        closed = event[1:][opens[event[:-1]] & closes[event[1:]]]
+        correct = _before(gold_kind, 0)[closed]
+        if len(event) and opens[event[-1]]:
+            correct = np.append(correct, gold_kind[-1])
+        self.types = self._scores(list(kinds), gold_kind[gold_start], found_kind[found_start], correct)
+        self.chunk = Score(int(gold_start.sum()), int(found_start.sum()), len(correct))
+
+    def pairs(self):
+        """{(gold label, predicted label): tokens} for the pairs that occur."""
+        size = len(self._names)
+        key, count = np.unique(self._gold.astype(np.int64) * size + self._predicted, return_counts=True)
+        pairs = zip((key // size).tolist(), (key % size).tolist(), count.tolist(), strict=True)
+        return {(self._names[gold], self._names[predicted]): n for gold, predicted, n in pairs if gold}
+
+
+def _before(numbers, first):
+    """numbers moved one place to the right: what stood before each."""
+    moved = np.empty_like(numbers)
+    moved[:1] = first
+    moved[1:] = numbers[:-1]
+    return moved
+
+
+def _borders(tag, kind):
+    """(starts, ends): whether a chunk starts at t, and whether one ends between t-1 and t."""
+    last = _before(tag, 0)
+    changed = kind != _before(kind, 0)
+    return _START[last, tag] | (_INSIDE[tag] & changed), _END[last, tag] | (_INSIDE[last] & changed)
+
+
+def _matrix(names, pairs):
+    """Lines of the table; columns are called by their row's number and folded into blocks that fit a terminal."""
+    shown = [name if len(name) <= 20 else name[:19] + "~" for name in names]
+    number, width = len(str(len(names))), max(map(len, shown), default=0)
+    cells = [[str(pairs.get((gold, found), ".")) for found in names] for gold in names]
+    column = [1 + max(len(str(j + 1)), *(len(row[j]) for row in cells)) for j in range(len(names))]
+    lines, j = [], 0
+    while j < len(names):
+        room, end = WIDTH - number - 1 - width, j
+        while end < len(names) and (end == j or room >= column[end]):
+            room -= column[end]
+            end += 1
+        lines += ["", " " * (number + 1 + width) + "".join(f"{k + 1:{column[k]}d}" for k in range(j, end))]
+        for i, row in enumerate(cells):
+            lines.append(f"{i + 1:{number}d} {shown[i]:<{width}}" + "".join(f"{row[k]:>{column[k]}}" for k in range(j, end)))
+        j = end
+    return lines
+
+
+def read_columns(evaluation, sentences, *, gold=-2, predicted=-1):
+    """Add Sentence objects, whose lines have the gold and the predicted label in two columns (from 0, or from the end).
+
+    A first line `@probability TAB number`, as `tag --score` writes it, is skipped. Returns the evaluation.
+    """
+    need = max(-column if column < 0 else column + 1 for column in (gold, predicted))
+    width = where = None
+    for sentence in sentences:
+        skip = 1 if sentence.lines and _PROBABILITY.match(sentence.lines[0]) else 0
+        rows = [columns(line) for line in sentence.lines[skip:]]
+        for i, row in enumerate(rows):
+            if len(row) != width:
+                place = sentence.place(skip + i)
+                if width is not None:
+                    raise DataError(place, _number(len(row)), f"{width} as at {where}")
+                if len(row) < need:
+                    raise DataError(place, _number(len(row)), f"at least {need}: a gold and a predicted label")
+                width, where = len(row), place
+        evaluation.add([row[gold].decode() for row in rows], [row[predicted].decode() for row in rows])
+    return evaluation
+
+
+def _number(n):
+    return "1 column" if n == 1 else f"{n} columns"

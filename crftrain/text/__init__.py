@@ -1,0 +1,1 @@
+"""From bytes to numbers: files are read into sentences, templates expanded, strings numbered."""

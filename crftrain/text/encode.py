@@ -1,0 +1,303 @@
+"""Sentences -> Corpus and Vocabulary: strings become numbers here and nowhere else.
+
+    read_corpus    training data; every name gets the next number, in order of first appearance
+    Learner        the same sentence by sentence, and for a vocabulary that has names already
+    Encoder        data to tag or to score, with the names of a Vocabulary; what it does not know is dropped
+    expand         what a template makes of sentences, in CRFsuite's item format
+
+A corpus is three nested runs: sequences are runs of tokens, tokens are runs of occurrences of attributes. An occurrence takes 4
+bytes, and 8 more for its value only where some value is not 1. The loops are in _encode.pyx and _items.pyx; here is decided what
+lines must look like.
+"""
+
+import re
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import DataError, TemplateError
+from ._encode import Columns
+from ._items import Items
+from ._strings import StringTable, drop_rare
+from .read import columns, sentences, source_name
+from .template import Template, builtin, default_name
+
+__all__ = ["Corpus", "Encoder", "Learner", "Observations", "StringTable", "Vocabulary", "expand", "read_corpus"]
+
+
+@dataclass
+class Observations:
+    """Occurrences of attributes: token t has attr[ptr[t]:ptr[t+1]]."""
+
+    ptr: np.ndarray  # int64[T+1]
+    attr: np.ndarray  # int32[N]
+    value: np.ndarray | None  # float64[N]; None: all 1
+
+
+@dataclass
+class Corpus:
+    """Sequences as numbers: sequence i is tokens seq[i] .. seq[i+1]-1."""
+
+    seq: np.ndarray  # int64[n+1]
+    label: np.ndarray  # int32[T], -1: none, or not one of the vocabulary
+    nodes: Observations  # attributes that go with a label
+    pairs: Observations | None  # attributes that go with a label pair; the first token of a sequence has none
+    n_labels: int
+
+    @property
+    def n_sequences(self):
+        return len(self.seq) - 1
+
+    @property
+    def n_tokens(self):
+        return len(self.label)
+
+    def take(self, sequences):
+        """The corpus of some of the sequences, in the order given."""
+        tokens, seq = _ranges(self.seq, sequences)
+        pairs = None if self.pairs is None else _take_tokens(self.pairs, tokens)
+        return Corpus(seq, self.label[tokens], _take_tokens(self.nodes, tokens), pairs, self.n_labels)
+
+
+def _take_tokens(observations, tokens):
+    occurrences, ptr = _ranges(observations.ptr, tokens)
+    value = None if observations.value is None else observations.value[occurrences]
+    return Observations(ptr, observations.attr[occurrences], value)
+
+
+def _ranges(ptr, chosen):
+    """(all of ptr[i] .. ptr[i+1]-1 for the chosen i, the new ptr)."""
+    size = ptr[chosen + 1] - ptr[chosen]
+    new = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    return np.repeat(ptr[chosen] - new[:-1], size) + np.arange(new[-1]), new
+
+
+@dataclass
+class Vocabulary:
+    """The names behind the numbers, and how the data they were found in look."""
+
+    labels: list  # of str, in order of first appearance
+    attributes: StringTable
+    pair_attributes: StringTable
+    template: Template | None  # None: items
+    format: str  # "conll" or "items"
+    n_columns: int  # of the training data, the label included; 0 for items
+    label_column: int  # from 0; 0 for items
+
+
+def read_corpus(paths, *, template=None, format="conll", label_column=-1, encoding="utf-8", min_freq=0):
+    """(Corpus, Vocabulary) of one or more files; conll without a template takes a built-in one for that many columns."""
+    if format not in ("conll", "items"):
+        raise ValueError(f"format {format!r}")
+    if format == "items" and template is not None:
+        raise TemplateError(template.name, "a template for items, which are attributes already", "data in columns")
+    vocabulary = Vocabulary([], StringTable(), StringTable(), template, format, 0, 0)
+    learner = Learner(vocabulary, label_column=label_column)
+    for path in [paths] if isinstance(paths, str) else paths:
+        if not learner.add_file(path, encoding=encoding):
+            raise DataError(source_name(path), "no sentences", "one token a line and a blank line after each sentence")
+    return _without_rare(learner.take(), vocabulary, min_freq), vocabulary
+
+
+class Learner:
+    """Sentences to learn from as the numbers of a vocabulary, which grows: every new name gets the next number.
+
+    A vocabulary that has no columns yet takes the first sentence's, and a template that suits them.
+    """
+
+    def __init__(self, vocabulary, *, label_column=-1):
+        self.vocabulary, self._label_column = vocabulary, label_column
+        self._labels = StringTable.from_names([label.encode() for label in vocabulary.labels])
+        self._first = self._source = self._builder = None
+        if vocabulary.format == "items":
+            self._builder = Items(self._labels, vocabulary.attributes, learn=True)
+        elif vocabulary.n_columns:
+            self._builder = self._columns()
+
+    def _columns(self):
+        v = self.vocabulary
+        return Columns(v.template, self._labels, v.attributes, v.pair_attributes, learn=True)
+
+    @property
+    def names(self):
+        """How many labels and attributes there are."""
+        v = self.vocabulary
+        return len(self._labels), len(v.attributes) + len(v.pair_attributes)
+
+    def add_file(self, path, *, encoding="utf-8"):
+        """The number of sentences in it."""
+        n = 0
+        for sentence in sentences(path, encoding=encoding):
+            self.add(sentence)
+            n += 1
+        return n
+
+    def add(self, sentence):
+        if sentence.source != self._source and self.vocabulary.format == "conll":
+            self._turn_to(sentence)
+        self._source = sentence.source
+        self._builder.add(sentence)
+
+    def _turn_to(self, sentence):
+        """Make the builder expect the lines of the sentence's source."""
+        v = self.vocabulary
+        if not v.n_columns:
+            _settle_columns(v, sentence, self._label_column)
+            self._builder, self._first = self._columns(), sentence
+        n = v.n_columns
+        expectation = _as_in(self._first, sentence, n) if self._first else f"{n} as in the data that the model was learnt from"
+        self._builder.expect(n, v.label_column, expectation)
+
+    def take(self):
+        """The Corpus of what was added since the last time; the vocabulary then has its labels too."""
+        v = self.vocabulary
+        v.labels += [self._labels.name(j).decode() for j in range(len(v.labels), len(self._labels))]
+        return _corpus(self._builder, v)
+
+
+def _settle_columns(vocabulary, sentence, label_column):
+    """How many columns there are, which is the label, and what template suits them."""
+    n = len(columns(sentence.lines[0]))
+    if n < 2:
+        raise DataError(sentence.place(), "1 column", "at least 2, one of them the label")
+    label = label_column + n if label_column < 0 else label_column
+    if not 0 <= label < n:
+        raise DataError(sentence.place(), f"no column {label_column} for the label", f"{-n} to {n - 1}")
+    vocabulary.n_columns, vocabulary.label_column = n, label
+    vocabulary.template = vocabulary.template or builtin(default_name(n - 1))
+    vocabulary.template.check(n, label)
+
+
+def _as_in(first, sentence, n):
+    """What is expected of lines when the first sentence has n columns."""
+    return f"{n} as on " + (f"line {first.number}" if first.source == sentence.source else first.place())
+
+
+def _corpus(builder, vocabulary):
+    seq, label, ptr, attr, value, pair_ptr, pair_attr = builder.take()
+    pairs = Observations(pair_ptr, pair_attr, None) if vocabulary.template is not None and vocabulary.template.bigrams else None
+    return Corpus(seq, label, Observations(ptr, attr, value), pairs, len(vocabulary.labels))
+
+
+def _without_rare(corpus, vocabulary, least):
+    """Attributes that occur less often are dropped, and the others renumbered without gaps."""
+    if least > 1:
+        vocabulary.attributes = _drop(corpus.nodes, vocabulary.attributes, least)
+        if corpus.pairs is not None:
+            vocabulary.pair_attributes = _drop(corpus.pairs, vocabulary.pair_attributes, least)
+    return corpus
+
+
+def _drop(observations, names, least):
+    kept, n = drop_rare(observations.ptr, observations.attr, observations.value, len(names), least)
+    observations.attr = observations.attr[:n].copy()
+    if observations.value is not None:
+        observations.value = observations.value[:n].copy()
+    return names.keep(kept)
+
+
+class Encoder:
+    """Sentences as the numbers of a vocabulary; unknown attributes are dropped, unknown labels are -1.
+
+    Whether a gold label is there is settled by the first sentence of each source. Columns: there are as many as in training, or one
+    fewer. Items: gold says yes, no, or auto, which is yes if the first field is a label of the vocabulary. Threads may share an
+    Encoder, if the first sentence of a source comes before the others.
+    """
+
+    def __init__(self, vocabulary, *, gold="auto"):
+        if gold not in ("yes", "no", "auto"):
+            raise ValueError(f"gold {gold!r}")
+        self._vocabulary, self._option = vocabulary, gold
+        self._lock = threading.Lock()  # the builder's buffers serve one sentence at a time
+        self._sources, self._source = {}, None  # source: (first sentence, its number of columns, gold); the one the builder expects
+        self._labels = StringTable.from_names([label.encode() for label in vocabulary.labels])
+        if vocabulary.format == "items":
+            self._builder = Items(self._labels, vocabulary.attributes, learn=False)
+            return
+        vocabulary.template.check(vocabulary.n_columns, vocabulary.label_column)
+        if not 0 <= vocabulary.label_column < vocabulary.n_columns:
+            raise ValueError(f"label column {vocabulary.label_column} of {vocabulary.n_columns}")
+        tables = self._labels, vocabulary.attributes, vocabulary.pair_attributes
+        self._builder = Columns(vocabulary.template, *tables, learn=False)
+
+    def sentence(self, sentence):
+        """The Corpus of one sentence."""
+        return self.encode((sentence,))
+
+    def encode(self, sentences):
+        """The Corpus of the sentences; there may be none."""
+        with self._lock:
+            try:
+                for sentence in sentences:
+                    if sentence.source != self._source:
+                        self._turn_to(sentence)
+                    self._builder.add(sentence)
+            except BaseException:
+                self._builder.take()  # half a sentence must not become part of the next one
+                raise
+            return _corpus(self._builder, self._vocabulary)
+
+    def has_gold(self, sentence):
+        """Whether the lines of the sentence's source carry a gold label."""
+        with self._lock:
+            if sentence.source != self._source:
+                self._turn_to(sentence)
+            return self._sources[sentence.source][2]
+
+    def gold_labels(self, sentence):
+        """The gold labels as they stand there, also those that the vocabulary has not; None if there are none."""
+        if not self.has_gold(sentence):
+            return None
+        if self._vocabulary.format == "items":
+            return [_first_field(line).decode() for line in sentence.lines]
+        return [columns(line)[self._vocabulary.label_column].decode() for line in sentence.lines]
+
+    def _turn_to(self, sentence):
+        """Make the builder expect the lines of the sentence's source."""
+        v, source = self._vocabulary, sentence.source
+        if source not in self._sources:
+            self._sources[source] = (sentence, *self._look(sentence))
+        first, n, gold = self._sources[source]
+        if v.format == "items":
+            self._builder.expect(gold)
+        elif gold:
+            self._builder.expect(n, v.label_column, _as_in(first, first, n))
+        else:
+            self._builder.expect(n, -1, _as_in(first, first, n), missing=v.label_column)
+        self._source = source
+
+    def _look(self, sentence):
+        """(columns, gold) by the first line of a source."""
+        v, line = self._vocabulary, sentence.lines[0]
+        if v.format == "items":
+            return 0, self._option == "yes" or (self._option == "auto" and self._labels.get(_first_field(line)) >= 0)
+        n = len(columns(line))
+        if n not in (v.n_columns, v.n_columns - 1):
+            expectation = f"{v.n_columns} with the label, or {v.n_columns - 1} without it"
+            raise DataError(sentence.place(), f"{n} column{'s' * (n != 1)}", expectation)
+        return n, n == v.n_columns
+
+
+def _first_field(line):
+    return re.sub(rb"\\([:\\])", rb"\1", line.partition(b"\t")[0])
+
+
+def expand(sentences, template, *, label_column=-1):
+    """Yield the lines of each sentence in item format: label TAB attribute TAB attribute ..., with \\: and \\\\ for : and \\."""
+    for line in template.bigrams:
+        raise TemplateError(template.place(line), "a line for label pairs with macros, which items cannot express", "a plain B line")
+    for line in template.unigrams:
+        if any(isinstance(piece, bytes) and b"\t" in piece for piece in line.pieces):
+            raise TemplateError(template.place(line), "a tab, which ends an attribute in items", "a space")
+    vocabulary = Vocabulary([], StringTable(), StringTable(), template, "conll", 0, 0)
+    builder = Columns(template, StringTable(), StringTable(), StringTable(), learn=False)
+    first = source = None
+    for sentence in sentences:
+        if first is None:
+            first = sentence
+            _settle_columns(vocabulary, sentence, label_column)
+        if sentence.source != source:
+            builder.expect(vocabulary.n_columns, vocabulary.label_column, _as_in(first, sentence, vocabulary.n_columns))
+            source = sentence.source
+        yield builder.items(sentence)

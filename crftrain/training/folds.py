@@ -1,0 +1,28 @@
+"""Cross-validation: every sequence is tagged once, by a model that has not seen it, and all are scored together."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..chain.layout import arrange
+from ..errors import CrftrainError
+from ..tagging.tag import score_corpus
+
+
+def cross_validate(settings, training, fit_point, *, stop=None):
+    """A report of all predictions together; sequence i belongs to fold i mod N.
+
+    Attributes that only the left-out fold has get no weights. fit_point(settings, training) trains.
+    """
+    corpus, folds = training.corpus, settings.folds
+    if folds > corpus.n_sequences:
+        raise CrftrainError("--folds", f"{folds} folds of {corpus.n_sequences} sequences", "no more folds than sequences")
+    fold, evaluation = np.arange(corpus.n_sequences) % folds, None
+    for k in range(folds):
+        rest, left_out = corpus.take(np.flatnonzero(fold != k)), corpus.take(np.flatnonzero(fold == k))
+        layout = arrange(rest, training.vocabulary, features=settings.features, transitions=settings.transitions, dense=training.dense)
+        outcome, _ = fit_point(settings, replace(training, corpus=rest, layout=layout), stop=stop)
+        if stop is not None and stop.number is not None:
+            raise KeyboardInterrupt
+        evaluation = score_corpus(layout, outcome.w, left_out, training.vocabulary.labels, evaluation)
+    return f"{folds} folds, each tagged by a model of the others:\n{evaluation.report()}"

@@ -1,0 +1,196 @@
+"""The one outer loop: an algorithm steps, monitors watch, and something says stop.
+
+    1. step = opt.step(), timed: these seconds are the optimisation alone
+    2. monitors look at (k, step, solution): log, progress bar, score on held-out data, plateau, limits, signals
+    3. stop when gap <= tol * gap at w = 0 (a duality gap: at the dual's start), when the algorithm cannot go on,
+       or when a monitor has a reason
+
+The loop never asks which family an algorithm belongs to. An estimated gap that passes is confirmed by an exact one.
+"""
+
+import math
+import signal
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import TrainingError
+
+
+@dataclass
+class Progress:
+    """What monitors see after step k: `step` as the algorithm reported it (--trace makes its objective exact)."""
+
+    iteration: int
+    step: object
+    solution: np.ndarray
+    passes: float
+    seconds: float
+    dev: dict | None = None
+
+
+@dataclass
+class Outcome:
+    """How training ended: the weights to save, why, and the numbers of the end event."""
+
+    w: np.ndarray
+    reason: str
+    converged: bool
+    iteration: int
+    passes: float
+    seconds: float
+    objective: float = math.nan
+    gap: float = math.nan
+    bound: float | None = None
+    first_gap: float = math.nan
+    best_iteration: int | None = None
+    dev: dict | None = None
+    dev_score: float = -math.inf
+    active: int = 0
+    model_bytes: int = 0
+
+
+def fit(problem, optimiser, *, tol, monitors=(), trace=False, start=(0, 0.0)):
+    """Run the optimiser until a reason to stop; a monitor is a function of Progress -> reason, or None to go on.
+
+    A monitor with the attribute `best` (HeldOut) decides which weights are the result. start: iterations and seconds of
+    the run that is gone on with.
+    """
+    first_gap = getattr(optimiser, "gap_at_start", problem.gap_at_zero)() if tol > 0 else math.nan
+    (k, seconds), reason, converged = start, None, False
+    for monitor in monitors:
+        if hasattr(monitor, "begin"):
+            monitor.begin()
+    while reason is None:
+        started = time.perf_counter()
+        step = optimiser.step()
+        if not step.exact and step.gap <= tol * first_gap:
+            step = optimiser.confirm()
+        solution = optimiser.solution()
+        seconds += time.perf_counter() - started
+        k += 1
+        if not math.isfinite(step.objective):
+            raise TrainingError(f"step {k}", f"the objective is {step.objective}", "a finite number")
+        if trace and not step.exact:
+            step = step._replace(objective=problem.exact_objective(solution), exact=True)
+        progress = Progress(k, step, solution, problem.passes, seconds)
+        reasons = [monitor(progress) for monitor in monitors]
+        converged = step.exact and step.gap <= tol * first_gap
+        reason = "converged" if converged else next((said for said in reasons if said), step.done or None)
+    outcome = Outcome(solution, reason, converged, k, problem.passes, seconds, first_gap=first_gap)
+    for monitor in monitors:
+        if getattr(monitor, "best", None) is not None:
+            outcome.w, outcome.best_iteration = monitor.best, monitor.best_iteration
+            outcome.dev, outcome.dev_score = monitor.best_dev, monitor.best_score
+    outcome.objective, outcome.gap, outcome.bound = problem.exact(outcome.w)
+    outcome.active = int(np.count_nonzero(outcome.w))
+    return outcome
+
+
+class Limits:
+    """Steps, effective passes and seconds: whichever runs out first."""
+
+    def __init__(self, *, steps, max_passes=None, max_seconds=None, step_name="pass"):
+        self.steps, self.max_passes, self.max_seconds, self.step_name = steps, max_passes, max_seconds, step_name
+
+    def __call__(self, progress):
+        if progress.iteration >= self.steps:
+            plural = {"pass": "passes"}.get(self.step_name, self.step_name + "s")
+            return f"limit of {self.steps} {plural if self.steps != 1 else self.step_name}"
+        if self.max_passes is not None and progress.passes >= self.max_passes:
+            return f"limit of {self.max_passes:g} effective passes"
+        if self.max_seconds is not None and progress.seconds >= self.max_seconds:
+            return f"limit of {self.max_seconds:g} seconds"
+        return None
+
+
+class Plateau:
+    """For algorithms without a gap: stop when `window` steps together lower the objective by less than a share of it.
+
+    The objective is the step's own, so a running estimate for stochastic methods: its mean over a window is compared
+    with the mean over the window before.
+    """
+
+    def __init__(self, *, share=1e-4, window=5):
+        self.share, self.window, self.seen = share, window, []
+
+    def __call__(self, progress):
+        if not math.isnan(progress.step.gap):
+            return None
+        self.seen.append(progress.step.objective)
+        if len(self.seen) < 2 * self.window:
+            return None
+        before, now = np.mean(self.seen[-2 * self.window : -self.window]), np.mean(self.seen[-self.window :])
+        if before - now < self.share * abs(before):
+            return f"plateau: {self.window} steps lowered the objective by less than {self.share:g} of it"
+        return None
+
+    def counters(self):
+        return self.seen
+
+    def restore(self, counters):
+        self.seen = counters
+
+
+class HeldOut:
+    """Score the solution on held-out data after each step, keep the best, stop after `patience` steps without a better one."""
+
+    def __init__(self, evaluate, *, patience=None):
+        self.evaluate, self.patience = evaluate, patience
+        self.best, self.best_iteration, self.best_dev, self.best_score = None, None, None, -math.inf
+
+    def __call__(self, progress):
+        score, progress.dev = self.evaluate(progress.solution)
+        if score > self.best_score:
+            self.best_score, self.best_dev, self.best_iteration = score, progress.dev, progress.iteration
+            if self.best is None:
+                self.best = progress.solution.copy()
+            else:
+                self.best[:] = progress.solution
+        elif self.patience is not None and progress.iteration - self.best_iteration >= self.patience:
+            return f"no better score on held-out data for {self.patience} steps"
+        return None
+
+    def counters(self):
+        return {"best_iteration": self.best_iteration, "best_dev": self.best_dev, "best_score": self.best_score}
+
+    def restore(self, counters):
+        vars(self).update(counters)
+
+
+class StopSignal:
+    """INT and TERM as a monitor: the first asks to stop after the running step, a second aborts.
+
+    As a context manager it holds the handlers; `number` is the signal received, or None. Until there are steps to stop
+    after (begin()), the first one aborts.
+    """
+
+    SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self, say=None):
+        self.say, self.number, self.before, self.training = say, None, {}, False
+
+    def __enter__(self):
+        try:
+            self.before = {number: signal.signal(number, self._receive) for number in self.SIGNALS}
+        except ValueError:  # not the main thread: signals stay with whoever has it
+            self.before = {}
+        return self
+
+    def __exit__(self, *exception):
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+
+    def _receive(self, number, frame):
+        again, self.number = self.number is not None, number
+        if again or not self.training:
+            raise KeyboardInterrupt
+        if self.say:
+            self.say(f"{signal.Signals(number).name}: stopping after this step and saving; again to abort")
+
+    def begin(self):
+        self.training = True
+
+    def __call__(self, progress):
+        return f"interrupted by {signal.Signals(self.number).name}" if self.number is not None else None

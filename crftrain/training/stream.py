@@ -1,0 +1,194 @@
+"""Learning from a stream: what `crftrain learn --stream` does. No sentence is kept, and there need be no last one.
+
+1. sentences become numbers CHUNK by CHUNK; new names get the next numbers                                       encode
+2. where there is no more room for attributes, or there are new labels, the weights move to a larger layout      layout
+   with room for GROWTH times as many; new weights are zero, all else that the algorithm knows goes with them
+3. the algorithm takes the chunk in, its sequences in their order                                               optimizers
+4. every `save_every` sentences, at the end and when interrupted the model is written                            model
+
+There is a weight for each pair of attribute and label, so that memory grows with the names alone. What a chunk leaves to be
+paid later stays unpaid: a step costs what its sequences' attributes cost, whatever the number of weights, and the result is that
+of one pass in order over the same sentences in memory, as far as the labels were known from the first sentences on.
+
+lambda/2 |w|^2 belongs to the mean over n sentences. The stream does not say what n is: `n_hint` does where a strength is c/n.
+"""
+
+import math
+import time
+
+import numpy as np
+
+from .. import __version__
+from .._kernels import Sequences
+from ..chain._problem import Problem
+from ..chain.layout import Resizing, complete, has_transitions
+from ..errors import DataError
+from ..model import model
+from ..text import template as templates
+from ..text.encode import Learner, StringTable, Vocabulary
+from ..text.read import sentences, source_names
+from .loop import Outcome, StopSignal
+from .train import Log
+
+CHUNK = 100  # sentences, rounded up to whole batches
+ROOM, GROWTH = 4096, 1.5  # attributes there is room for at first, and the factor when it is used up
+
+
+class StreamLearner:
+    """An algorithm whose layout grows with a vocabulary."""
+
+    def __init__(self, algorithm, options, vocabulary, *, l2, l1, seed):
+        self.algorithm, self.options, self.vocabulary = algorithm, options, vocabulary
+        self.l2, self.l1, self.rng = l2, l1, np.random.default_rng(seed)
+        self.layout = self.optimiser = None
+
+    def learn(self, corpus):
+        """The sum of the losses, each before it was learnt from."""
+        if not self._has_room():
+            self._make_room(corpus)
+        return self.optimiser.take_in(Sequences(corpus, self.layout))
+
+    def model(self):
+        """(layout, w) of the names there are."""
+        v = self.vocabulary
+        exact = self._complete(len(v.attributes), len(v.pair_attributes))
+        return exact, Resizing(self.layout, exact).weights(self.optimiser.settled())
+
+    def _has_room(self):
+        v, layout = self.vocabulary, self.layout
+        return (
+            layout is not None
+            and len(v.labels) == layout.n_labels
+            and len(v.attributes) <= layout.n_attributes
+            and len(v.pair_attributes) < len(layout.pair_ptr)
+        )
+
+    def _make_room(self, corpus):
+        v, old = self.vocabulary, self.layout
+        held = (0, 0) if old is None else (old.n_attributes, len(old.pair_ptr) - 1)
+        self.layout = self._complete(*map(_room, held, (len(v.attributes), len(v.pair_attributes))))
+        before, problem = self.optimiser, Problem(corpus, self.layout, l2=self.l2, l1=self.l1)
+        self.optimiser = self.algorithm.make(problem, np.zeros(self.layout.n_features), self.rng, **self.options)
+        if before is not None:
+            self.optimiser.restore(before.resized(Resizing(old, self.layout)))
+
+    def _complete(self, n_attributes, n_pair_attributes):
+        v = self.vocabulary
+        return complete(len(v.labels), n_attributes, n_pair_attributes, transitions=has_transitions(v))
+
+
+def _room(held, needed):
+    """For how many names there shall be room."""
+    return held if needed <= held else max(ROOM, int(GROWTH * needed))
+
+
+def learn_stream(settings, *, save_every, n_hint=None, say=lambda text: None, watch=None, stop=None):
+    """Learn from settings.paths until they end or stop is signalled, and write the model; the Outcome."""
+    model.check_writable(settings.model)
+    with Log.to(settings.log) as log:
+        run = _Run(settings, save_every, n_hint, say, log, stop or StopSignal())
+        return run.follow()
+
+
+class _Run:
+    """One stream, from its first sentence to its last."""
+
+    def __init__(self, settings, save_every, n_hint, say, log, stop):
+        self.settings, self.save_every, self.say, self.log, self.stop = settings, save_every, say, log, stop
+        template = templates.load(settings.template) if settings.template else None
+        self.vocabulary = Vocabulary([], StringTable(), StringTable(), template, settings.format, 0, 0)
+        self.encoder = Learner(self.vocabulary, label_column=settings.label_column)
+        l2, l1 = (strength.at(n_hint) for strength in (settings.lambdas[0], settings.l1s[0]))
+        self.learner = StreamLearner(settings.algorithm, settings.options, self.vocabulary, l2=l2, l1=l1, seed=settings.seed)
+        batch = settings.options.get("batch", 1)
+        self.chunk = -(-min(CHUNK, save_every) // batch) * batch
+        self.waiting = 0  # sentences that are encoded but not learnt from
+        self.n = self.n_tokens = 0
+        self.loss, self.since = 0.0, 0  # of the sentences since the last model
+        self.started, self.size = time.perf_counter(), 0
+
+    def follow(self):
+        self.log.write("start", **self._facts(), version=__version__)
+        try:
+            for sentence in self._arriving():
+                self.encoder.add(sentence)
+                self.waiting += 1
+                if self.waiting == self.chunk:
+                    self._learn()
+                    if self.n // self.save_every > (self.n - self.chunk) // self.save_every:
+                        self._save("so far")
+        except DataError:
+            self._learn()
+            if self.n:
+                self._save("the stream broke off")
+            raise
+        self._learn()
+        if not self.n:
+            if self.stop.number is not None:
+                raise KeyboardInterrupt
+            raise DataError(source_names(self.settings.paths), "no sentences", "one token a line and a blank line after each sentence")
+        reason = "end of the stream" if self.stop.number is None else "interrupted"
+        w = self._save(reason)
+        self.log.write("end", **self._progress(), reason=reason, model_bytes=self.size)
+        return Outcome(w, reason, False, self.n, 1.0, time.perf_counter() - self.started, model_bytes=self.size)
+
+    def _arriving(self):
+        """The sentences. While one is waited for, a signal ends the stream; else it is heeded when the sentence has been dealt with."""
+        try:
+            for path in self.settings.paths:
+                stream = sentences(path, encoding=self.settings.encoding)
+                while True:
+                    self.stop.training = False
+                    sentence = next(stream, None) if self.stop.number is None else None
+                    self.stop.training = True
+                    if sentence is None:
+                        break
+                    yield sentence
+        except KeyboardInterrupt:
+            if self.stop.number is None or self.stop.training:
+                raise
+            self.stop.training = True
+
+    def _learn(self):
+        if not self.waiting:
+            return
+        corpus = self.encoder.take()
+        self.loss += self.learner.learn(corpus)
+        self.n, self.n_tokens = self.n + self.waiting, self.n_tokens + corpus.n_tokens
+        self.since, self.waiting = self.since + self.waiting, 0
+
+    def _save(self, reason):
+        layout, w = self.learner.model()
+        progress = self._progress()
+        self.size = model.save(self.settings.model, self.vocabulary, layout, w, {**self._facts(), "version": __version__, "reason": reason})
+        loss = "" if math.isnan(progress["loss"]) else f", loss {progress['loss']:.4f}"
+        self.say(f"{reason}: {self.n:,} sequences, {self.n / progress['seconds']:,.0f} a second{loss}; {self.size:,} bytes")
+        self.log.write("step", **progress)
+        self.loss, self.since = 0.0, 0
+        return w
+
+    def _facts(self):
+        v, settings = self.vocabulary, self.settings
+        n_labels, n_attributes = len(v.labels), len(v.attributes) + len(v.pair_attributes)
+        return {
+            "algorithm": settings.algorithm.name,
+            "options": settings.options,
+            "n_sequences": self.n,
+            "n_tokens": self.n_tokens,
+            "n_labels": n_labels,
+            "n_attributes": n_attributes,
+            "lambda": self.learner.l2,
+            "l1": self.learner.l1,
+            "seed": settings.seed,
+            "features": "full",
+            "transitions": "full",
+        }
+
+    def _progress(self):
+        """The loss is the mean over the sentences since the last model, each before it was learnt from."""
+        return {
+            "n_sequences": self.n,
+            "n_attributes": len(self.vocabulary.attributes) + len(self.vocabulary.pair_attributes),
+            "seconds": time.perf_counter() - self.started,
+            "loss": self.loss / self.since if self.since else math.nan,
+        }

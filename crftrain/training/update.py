@@ -1,0 +1,95 @@
+"""A model that goes on learning from new sentences: what `crftrain update` does, step by step.
+
+1. the model is read; its names are the first of the new vocabulary, so that all its labels keep their numbers    model, encode
+2. old sentences to mix in (--replay), then the new ones, are encoded; names that the model has not are counted   encode
+3. a weight for each of the old model's, and for what the sentences show besides; the old ones are the start      layout, warmstart
+4. trained as `learn` does, and written in place of the old model when all of it is on disk                       learn, model
+
+The objective is that of the sentences at hand under the old model's lambda and l1, unless others are given. In c/n, n
+counts all sentences that the model has been learnt from. Without new sentences nothing is learnt, and the model is
+written as it is.
+
+A method that descends from wherever it is by looking at one sentence after the other needs only the new ones. A method that goes to
+the optimum forgets what is not in its data: it needs the old sentences too, and then finds the optimum of both.
+"""
+
+import math
+import time
+from dataclasses import replace
+
+from ..errors import DataError, ModelError, TrainingError
+from ..model import model
+from ..model.warmstart import initial_weights, widened
+from ..optimizers import refusal
+from ..text.encode import Learner
+from ..text.read import source_names
+from .strength import Strength
+from .train import Log, numbered, train
+
+
+def update(settings, *, replay=(), say=lambda text: None, watch=lambda step_name: (), stop=None):
+    """Go on learning settings.init from settings.paths as the settings ask; the Outcome, or None without new sentences.
+
+    settings.lambdas and settings.l1s are empty where the model's own are wanted.
+    """
+    model.check_writable(settings.model)
+    started, old = time.perf_counter(), model.load(settings.init)
+    with Log.to(settings.log) as log:
+        vocabulary = _copied(old.vocabulary)
+        learner = Learner(vocabulary)
+        n_replayed = _read(learner, replay, settings)
+        if replay and not n_replayed:
+            raise DataError(source_names(replay), "no sentences", "what the model was learnt from")
+        known = learner.names
+        n_new = _read(learner, settings.paths, settings)
+        say(_counted(n_new, n_replayed, known, learner.names))
+        if not n_new:
+            model.save(settings.model, old.vocabulary, old.layout, old.w, old.facts)
+            return None
+        n = _fact(settings, old, "n_learnt", "n_sequences") + n_new
+        settings = replace(
+            settings,
+            features=old.facts.get("features", "observed"),
+            transitions=old.facts.get("transitions", "full"),
+            lambdas=_strength(settings, old, settings.lambdas, n, "lambda"),
+            l1s=_strength(settings, old, settings.l1s, n, "l1"),
+        )
+        if reason := refusal(settings.algorithm, *(strength.number for strength in (*settings.lambdas, *settings.l1s))):
+            raise TrainingError(settings.init, f"{reason} (lambda {settings.lambdas[0]}, l1 {settings.l1s[0]})")
+        training = numbered(settings, learner.take(), vocabulary, started)
+        training = replace(training, layout=widened(training.layout, old, vocabulary))
+        w, _ = initial_weights(old, vocabulary, training.layout)
+        return train(settings, training, w, log=log, say=say, watch=watch, stop=stop, more_facts={"n_learnt": n})
+
+
+def _copied(vocabulary):
+    """The same names in tables that may grow."""
+    tables = {name: getattr(vocabulary, name) for name in ("attributes", "pair_attributes")}
+    return replace(vocabulary, labels=[*vocabulary.labels], **{name: table.keep(range(len(table))) for name, table in tables.items()})
+
+
+def _read(learner, paths, settings):
+    return sum(learner.add_file(path, encoding=settings.encoding) for path in paths)
+
+
+def _counted(n_new, n_replayed, known, names):
+    """What the user is told of the new sentences."""
+    if not n_new:
+        return "no new sentences: the weights stay as they are"
+    labels, attributes = (now - before for now, before in zip(names, known, strict=True))
+    replayed = f", {n_replayed:,} old ones" if n_replayed else ""
+    return f"{n_new:,} new sequences{replayed}; new to the model: {labels:,} labels, {attributes:,} attributes"
+
+
+def _strength(settings, old, given, n, name):
+    """The one strength given, as a number, or the old model's; an algorithm without penalties has none."""
+    penalised = settings.algorithm.solves & {"l2", "l1"}
+    return (Strength(given[0].at(n) if given else _fact(settings, old, name) if penalised else 0.0),)
+
+
+def _fact(settings, old, *names):
+    """The first of these numbers that the old model has among its facts."""
+    value = next((old.facts[name] for name in names if name in old.facts), None)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not (math.isfinite(value) and value >= 0):
+        raise ModelError(settings.init, f"no {names[-1]} among its facts", "a model that crftrain learn wrote")
+    return value
