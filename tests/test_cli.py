@@ -445,6 +445,33 @@ def test_eval_reads_what_tag_writes_in_any_form(crftrain, model):
     assert crftrain("eval", input=b"").status == 1
 
 
+@pytest.mark.parametrize("form", [(), ("--score",), ("--marginals", "best"), ("--marginals", "all"), ("--score", "--marginals", "all")])
+def test_eval_takes_every_form_of_tag_for_the_same(crftrain, model, form):
+    plain = crftrain("eval", input=crftrain("tag", "model.bin", "train.txt").out).out
+    assert crftrain("eval", input=crftrain("tag", *form, "model.bin", "train.txt").out).out == plain
+
+
+@pytest.mark.parametrize("form", [(), ("--marginals", "best"), ("--marginals", "all")])
+def test_eval_refuses_output_without_gold_labels(crftrain, model, form):
+    """Labels alone; and data that have none, where another column would be taken for them."""
+    unlabelled = (model.parent / "train.txt").read_text(encoding="utf-8").split("\n")
+    unlabelled = "\n".join(" ".join(line.split()[:2]) for line in unlabelled).encode()
+    for out in (
+        crftrain("tag", "--labels-only", *form, "model.bin", "train.txt").out,
+        crftrain("tag", *form, "model.bin", input=unlabelled).out,
+    ):
+        ended = crftrain("eval", input=out)
+        assert (ended.status, ended.out) == (1, b"")
+        assert "gold" in ended.err
+
+
+def test_eval_headlines_phrases_where_learn_would(crftrain):
+    assert b"phrases" not in crftrain("eval", input=b"a -LRB- -LRB-\nb NN NN\n").out
+    assert b"phrases" in crftrain("eval", "--chunks", "yes", input=b"a -LRB- -LRB-\nb NN NN\n").out
+    assert b"phrases" in crftrain("eval", input=b"a B-X B-X\nb O O\n").out
+    assert b"phrases" not in crftrain("eval", "--chunks=no", input=b"a B-X B-X\nb O O\n").out
+
+
 def test_items_without_labels_are_tagged(crftrain, tmp_path):
     """CRFsuite takes the first attribute for the label (peers, 6)."""
     (tmp_path / "items").write_text("X\tw=1\tv:2\nY\tw=2\tv:-1\n\n" * 10, encoding="utf-8")

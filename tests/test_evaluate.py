@@ -7,7 +7,8 @@ import time
 import pytest
 
 from crftrain.errors import DataError
-from crftrain.tagging.evaluate import Evaluation, Score, is_chunked, read_columns
+from crftrain.tagging.evaluate import Evaluation, Score, is_chunked
+from crftrain.tagging.tagged import read_columns
 from crftrain.text.read import Sentence
 
 TYPES = ["NP", "VP", "PP", "A-B"]
@@ -255,7 +256,7 @@ def test_nothing_evaluated_is_zero_and_not_an_error():
     for evaluation in (Evaluation(), evaluate(("", ""))):
         assert (evaluation.n_tokens, evaluation.n_sequences) == (0, 0)
         assert (evaluation.accuracy, evaluation.sequence_accuracy, evaluation.score, evaluation.chunk.f1) == (0, 0, 0, 0)
-        assert evaluation.report().startswith("processed 0 tokens with 0 phrases; found: 0 phrases; correct: 0.\n\n")
+        assert evaluation.report().startswith("processed 0 tokens; correct: 0.\n\n")
         assert evaluation.as_json()["labels"] == {}
         assert "gold" in evaluation.confusion()
 
@@ -420,6 +421,47 @@ def test_ragged_or_short_lines_are_named(texts, message):
 def test_a_column_too_far_is_named():
     with pytest.raises(DataError, match="expected at least 5"):
         read_columns(Evaluation(), [lines("a O O")], gold=4)
+
+
+MARGINALS = "a N N:0.900000{}\nb V V:0.700000{}\nc N V:0.500000{}"
+
+
+@pytest.mark.parametrize("all_of_them", ["", " N:0.900000 V:0.100000"])
+def test_probabilities_beside_the_labels_are_taken_off(all_of_them):
+    evaluation = read_columns(Evaluation(), [lines(MARGINALS.format(*[all_of_them] * 3))])
+    assert evaluation.accuracy == pytest.approx(200 / 3)
+    assert set(evaluation.labels) == {"N", "V"}
+
+
+@pytest.mark.parametrize(
+    ("text", "finding"),
+    [
+        ("a N N:0.900000\nb V V", "0 cells LABEL:PROBABILITY, expected 1 as at out.txt:1"),
+        ("a N N\nb V V:0.700000", "1 cells LABEL:PROBABILITY, expected 0 as at out.txt:1"),
+        ("a N N N:0.900000\nb N N:0.900000 N:0.900000", "2 cells LABEL:PROBABILITY, expected 1"),
+        ("N:0.900000\nV:0.700000", "1 column, expected at least 2"),
+        ("N:0.900000 N:0.900000 V:0.100000", "3 columns, 3 of them LABEL:PROBABILITY, expected at least 2"),
+        ("the DT B-NP\ncat NN I-NP", "no label of column -2 (DT, NN) is ever predicted (B-NP, I-NP), expected gold labels there"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused(text, finding):
+    with pytest.raises(DataError) as error:
+        read_columns(Evaluation(), [lines(text)])
+    assert finding in str(error.value)
+
+
+def test_gold_labels_that_are_never_predicted_are_believed_where_their_column_is_named():
+    assert read_columns(Evaluation(), [lines("a DT B-NP")], sure=True).accuracy == 0
+
+
+def test_without_chunks_there_are_no_phrases_in_the_report():
+    tags = [("-LRB- NN -RRB-", "-LRB- NN NN")]
+    report = evaluate(*tags).report()
+    assert report.startswith("processed 3 tokens; correct: 2.\naccuracy:  66.67%\n")
+    assert "phrases" not in report
+    assert "FB1" in evaluate(*tags, chunks=True).report()
+    assert "phrases" not in evaluate(("B-X I-X O", "B-X O O"), chunks=False).report()
+    assert evaluate(("B-X I-X O", "B-X O O"), chunks=False).as_json()["chunk"] is None
 
 
 # -- speed --

@@ -10,8 +10,9 @@ from itertools import chain
 import click
 
 from .. import __version__, optimizers
-from ..errors import CrftrainError, DataError
+from ..errors import CrftrainError
 from ..training.loop import StopSignal
+from .base import column_option, write_lines
 from .flags import (
     DEFAULT_ALGORITHM,
     DEFAULT_FOR_L1,
@@ -27,6 +28,7 @@ from .flags import (
     strengths,
     training_options,
 )
+from .tagging import evaluate, tag
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -96,11 +98,11 @@ def commands():
     """
 
 
+commands.add_command(tag)
+commands.add_command(evaluate)
+
+
 # ---- learn -----------------------------------------------------------------------------------------------------------
-
-
-def _column_option(name, default, help):
-    return click.option(name, type=int, default=default, show_default=True, help=help)
 
 
 @commands.command(cls=AlgorithmCommand, options_metavar="[OPTIONS]")
@@ -138,7 +140,7 @@ def _column_option(name, default, help):
 )
 @click.option("--min-freq", type=click.IntRange(min=0), default=0, metavar="N", help="Drop attributes that occur fewer than N times.")
 @click.option("--format", type=click.Choice(["conll", "items"]), default="conll", show_default=True, help="Columns, or CRFsuite's items.")
-@_column_option("--label-column", -1, "Column of the labels, from 0, or from the end if negative.")
+@column_option("--label-column", -1, "Column of the labels, from 0, or from the end if negative.")
 @click.option("--folds", type=click.IntRange(min=2), metavar="N", help="Cross-validate with N folds first, then train on everything.")
 @click.option("--init", metavar="MODEL", help="Start from the weights of a model, by the names of attributes and labels.")
 @click.option("--checkpoint", metavar="FILE", help="Write what --resume needs, every --checkpoint-every steps and when interrupted.")
@@ -277,7 +279,7 @@ def compare(ctx, train, entrants, out, test, repeat, jobs, lambdas, l1s, **setti
     say = lambda text: click.echo(text, err=True)  # noqa: E731
     with StopSignal(say_now) as stop:
         runs, found = racing.compare(settings, entrants, out=out, test=test, repeat=repeat, jobs=jobs, say=say, stop=stop)
-    _write_lines(racing.leaders(runs, found))
+    write_lines(racing.leaders(runs, found))
     if plot.available():
         title = f"{', '.join(map(os.path.basename, train))}: n = {found['n_sequences']:,}, lambda = {lambdas_[0]}, l1 = {l1s_[0]}"
         for path in plot.draw(runs, found, out, title=title):
@@ -288,76 +290,7 @@ def compare(ctx, train, entrants, out, test, repeat, jobs, lambdas, l1s, **setti
         ctx.exit(128 + stop.number)
 
 
-# ---- tag, eval, dump, features, algorithms ---------------------------------------------------------------------------
-
-
-class TagCommand(click.Command):
-    """--marginals may stand alone: then it means --marginals=best."""
-
-    def parse_args(self, ctx, args):
-        out = []
-        for i, arg in enumerate(args):
-            alone = arg == "--marginals" and args[i + 1 : i + 2] not in (["best"], ["all"])
-            out.append("--marginals=best" if alone else arg)
-        return super().parse_args(ctx, out)
-
-
-@commands.command(cls=TagCommand)
-@click.argument("model")
-@click.argument("files", nargs=-1)
-@click.option("--labels-only", is_flag=True, help="Write only the predicted labels.")
-@click.option("--marginals", type=click.Choice(["best", "all"]), help="Write label:probability; with `all` those of every label after it.")
-@click.option("--score", is_flag=True, help="Write @probability and the labelling's probability before each sequence.")
-@click.option(
-    "--gold", type=click.Choice(["yes", "no", "auto"]), default="auto", show_default=True, help="Whether items begin with a gold label."
-)
-@click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
-@click.option("-j", "--threads", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Threads.")
-def tag(model, files, labels_only, marginals, score, gold, encoding, threads):
-    """Tag FILES with MODEL: each input line with its label appended. Reads standard input without FILES.
-
-    Columns may have the gold label or not: the model knows how many to expect.
-    """
-    from ..model.model import load
-    from ..tagging.tag import Output, Tagger, tag_stream
-    from ..text.read import sentences
-
-    output = Output(labels_only=labels_only, score=score, marginals=marginals)
-    tagger = Tagger(load(model), gold=gold, output=output, encoding=encoding)
-    stream = chain.from_iterable(sentences(path, encoding=encoding) for path in files or ("-",))
-    out = sys.stdout.buffer
-
-    def write(text):
-        out.write(text)
-        out.flush()
-
-    tag_stream(tagger, stream, write, threads=threads)
-
-
-@commands.command("eval")
-@click.argument("files", nargs=-1)
-@_column_option("--gold", -2, "Column of the gold labels.")
-@_column_option("--predicted", -1, "Column of the predicted labels.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--confusion", is_flag=True, help="Print the confusion matrix too.")
-@click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
-def evaluate(files, gold, predicted, as_json, confusion, encoding):
-    """Score the output of `tag`: conlleval's numbers, then sequence accuracy and a table of labels."""
-    import json
-
-    from ..tagging.evaluate import Evaluation, read_columns
-    from ..text.read import sentences
-
-    stream = chain.from_iterable(sentences(path, encoding=encoding) for path in files or ("-",))
-    evaluation = read_columns(Evaluation(), stream, gold=gold, predicted=predicted)
-    if not evaluation.n_tokens:
-        raise DataError(", ".join(files) or "<stdin>", "no tokens", "lines whose last two columns are gold and predicted labels")
-    if as_json:
-        click.echo(json.dumps(evaluation.as_json(), ensure_ascii=False))
-        return
-    click.echo(evaluation.report())
-    if confusion:
-        click.echo("\n" + evaluation.confusion())
+# ---- dump, features, algorithms ----------------------------------------------------------------------------------
 
 
 @commands.command()
@@ -368,13 +301,13 @@ def dump(model, top):
     from ..model.dump import dump as lines
     from ..model.model import load
 
-    _write_lines(lines(load(model), top))
+    write_lines(lines(load(model), top))
 
 
 @commands.command()
 @click.argument("files", nargs=-1)
 @click.option("-t", "--template", required=True, metavar="NAME|FILE", help="Feature template: chunk, ner, pos, seg, or a file.")
-@_column_option("--label-column", -1, "Column of the labels, from 0, or from the end if negative.")
+@column_option("--label-column", -1, "Column of the labels, from 0, or from the end if negative.")
 @click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
 def features(files, template, label_column, encoding):
     """Print the attributes that a template makes of FILES, in CRFsuite's item format."""
@@ -387,7 +320,7 @@ def features(files, template, label_column, encoding):
     if not template.plain_transitions:
         click.echo("the template has no B line; items are always learnt with transitions", err=True)
     for lines in expand(stream, template, label_column=label_column):
-        _write_lines([*lines, ""])
+        write_lines([*lines, ""])
 
 
 @commands.command()
@@ -397,10 +330,10 @@ def algorithms(ctx, name):
     """List the training algorithms, or explain one: its options, defaults and reference."""
     if name is None:
         known = [(name, optimizers.get(name).summary) for name in optimizers.names()]
-        _write_lines(f"{name}  {summary}" for name, summary in known)
+        write_lines(f"{name}  {summary}" for name, summary in known)
         return
     algorithm = algorithm_named(name, ctx)
-    _write_lines(explain(algorithm))
+    write_lines(explain(algorithm))
 
 
 def explain(algorithm):
@@ -414,8 +347,3 @@ def explain(algorithm):
     for option in algorithm.options:
         default = {True: "yes", False: "no"}.get(option.default, option.default) if option.kind is bool else option.default
         yield f"\n  {option.flag}  ({option.range}; default {default})\n      {option.help}"
-
-
-def _write_lines(lines):
-    for line in lines:
-        sys.stdout.write((line.decode() if isinstance(line, bytes) else line) + "\n")

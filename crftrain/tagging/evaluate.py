@@ -20,14 +20,10 @@ Everything is counted on whole arrays with a boundary O after each sequence, laz
 Reference: Tjong Kim Sang and Buchholz 2000, section 4; chunk representations: Tjong Kim Sang and Veenstra 1999.
 """
 
-import re
 from array import array
 from dataclasses import dataclass
 
 import numpy as np
-
-from ..errors import DataError
-from ..text.read import columns
 
 _TAGS = "O.BIES[]"  # the tags that rules name; any other is the last row and column of the tables
 _ALIASES = {"M": "I", "L": "E", "U": "S", "W": "S"}
@@ -36,7 +32,6 @@ _STARTS_AT = "BB IB OB OI EE EI OE" + " EB SB SE SI"
 _ENDS_AT = "BB IB BO IO EE EI EO" + " EB ES BS IS"
 _BOUNDARY = object()  # the label of no token: stands between two sequences
 _NAMELESS = "<none>"  # how a missing label (None) is printed
-_PROBABILITY = re.compile(rb"@probability\t[0-9.eE+-]+\Z")
 WIDTH = 80  # of a terminal
 
 
@@ -114,10 +109,13 @@ class _Numbers(dict):
 
 
 class Evaluation:
-    """Collects sequences with add(), then answers; labels, if given, decide in place of the seen ones what is chunked."""
+    """Collects sequences with add(), then answers.
 
-    def __init__(self, *, labels=None):
-        self._labels = labels
+    Whether the labels are chunk labels is decided by `chunks`, else by `labels` in place of the seen ones, else by those.
+    """
+
+    def __init__(self, *, labels=None, chunks=None):
+        self._labels, self._chunks = labels, chunks
         self._number = _Numbers({_BOUNDARY: 0, None: 1})
         self._gold = array("i")  # label numbers, a 0 after each sequence
         self._predicted = array("i")
@@ -170,6 +168,8 @@ class Evaluation:
 
     @property
     def chunked(self):
+        if self._chunks is not None:
+            return self._chunks
         seen = (label for label in self._number if label is not _BOUNDARY)
         return is_chunked(seen if self._labels is None else self._labels)
 
@@ -185,18 +185,25 @@ class Evaluation:
         return self._counts
 
     def report(self):
-        """conlleval's lines, then ours."""
-        chunk = self.chunk
-        lines = [f"processed {self.n_tokens} tokens with {chunk.gold} phrases; found: {chunk.found} phrases; correct: {chunk.correct}."]
-        if self.n_tokens:
-            lines.append(f"accuracy: {self.accuracy:6.2f}%; {_conlleval(chunk)}")
-        lines += [f"{kind:>17}: {_conlleval(score)}  {score.found}" for kind, score in self.types.items()]
+        """conlleval's lines, where there are chunks; then ours."""
+        lines = self._phrases() if self.chunked else self._tokens()
         lines += ["", f"sequence accuracy: {self.sequence_accuracy:6.2f}% ({self._counted.whole} of {self.n_sequences})", ""]
         width = max(map(len, ["label", *self.labels]))
         lines.append(f"{'label':<{width}}  precision   recall       F1  support")
         for label, score in self.labels.items():
             lines.append(f"{label:<{width}}  {score.precision:9.2f} {score.recall:8.2f} {score.f1:8.2f} {score.gold:8d}")
         return "\n".join(lines) + "\n"
+
+    def _phrases(self):
+        chunk = self.chunk
+        lines = [f"processed {self.n_tokens} tokens with {chunk.gold} phrases; found: {chunk.found} phrases; correct: {chunk.correct}."]
+        if self.n_tokens:
+            lines.append(f"accuracy: {self.accuracy:6.2f}%; {_conlleval(chunk)}")
+        return lines + [f"{kind:>17}: {_conlleval(score)}  {score.found}" for kind, score in self.types.items()]
+
+    def _tokens(self):
+        lines = [f"processed {self.n_tokens} tokens; correct: {self._counted.hits}."]
+        return lines + ([f"accuracy: {self.accuracy:6.2f}%"] if self.n_tokens else [])
 
     def as_json(self):
         """Percentages at full precision; chunk is None where labels are no chunk labels."""
@@ -312,29 +319,3 @@ def _matrix(names, pairs):
             lines.append(f"{i + 1:{number}d} {shown[i]:<{width}}" + "".join(f"{row[k]:>{column[k]}}" for k in range(j, end)))
         j = end
     return lines
-
-
-def read_columns(evaluation, sentences, *, gold=-2, predicted=-1):
-    """Add Sentence objects, whose lines have the gold and the predicted label in two columns (from 0, or from the end).
-
-    A first line `@probability TAB number`, as `tag --score` writes it, is skipped. Returns the evaluation.
-    """
-    need = max(-column if column < 0 else column + 1 for column in (gold, predicted))
-    width = where = None
-    for sentence in sentences:
-        skip = 1 if sentence.lines and _PROBABILITY.match(sentence.lines[0]) else 0
-        rows = [columns(line) for line in sentence.lines[skip:]]
-        for i, row in enumerate(rows):
-            if len(row) != width:
-                place = sentence.place(skip + i)
-                if width is not None:
-                    raise DataError(place, _number(len(row)), f"{width} as at {where}")
-                if len(row) < need:
-                    raise DataError(place, _number(len(row)), f"at least {need}: a gold and a predicted label")
-                width, where = len(row), place
-        evaluation.add([row[gold].decode() for row in rows], [row[predicted].decode() for row in rows])
-    return evaluation
-
-
-def _number(n):
-    return "1 column" if n == 1 else f"{n} columns"

@@ -1,0 +1,82 @@
+"""What `tag` wrote, read again: lines with a gold and a predicted label.
+
+    the DT B-NP B-NP                                          plain
+    the DT B-NP B-NP:0.980000                                 --marginals best
+    the DT B-NP B-NP:0.980000  B-NP:0.980000  I-NP:0.020000   --marginals all: the predicted label, then every label of the model
+    @probability 0.31                                         --score: a line before each sentence
+
+The first line settles the form and the number of columns; what looks otherwise is an error. So is a file without gold labels, which
+would be scored as wrong throughout: with --labels-only there is no column for them, and in data without labels the
+column in their place has something else, none of which is ever predicted.
+"""
+
+import re
+
+from ..errors import DataError
+from ..text.read import columns
+
+_PROBABILITY = re.compile(rb"@probability\t[0-9.eE+-]+\Z")
+_MARGINAL = re.compile(rb"(.*):[01]\.\d{6}", re.DOTALL)
+
+
+def read_columns(evaluation, sentences, *, gold=-2, predicted=-1, sure=False):
+    """Add Sentence objects with the gold and the predicted label in two columns (from 0, or from the end); the evaluation.
+
+    sure: gold labels none of which is ever predicted are taken for what they are.
+    """
+    need = max(-column if column < 0 else column + 1 for column in (gold, predicted))
+    width = where = None
+    marginals = 0
+    for sentence in sentences:
+        skip = 1 if sentence.lines and _PROBABILITY.match(sentence.lines[0]) else 0
+        rows = [columns(line) for line in sentence.lines[skip:]]
+        if width is None and rows:
+            marginals, where = _marginals(rows[0]), sentence.place(skip)
+            width = len(rows[0])
+            if _left(rows[0], marginals) < need:
+                raise DataError(where, _finding(width, marginals), f"at least {need}: a gold and a predicted label")
+        for i, row in enumerate(rows):
+            if len(row) != width:
+                raise DataError(sentence.place(skip + i), _number(len(row)), f"{width} as at {where}")
+            if marginals or _MARGINAL.fullmatch(row[-1]):
+                if _marginals(row) != marginals:
+                    raise DataError(sentence.place(skip + i), f"{_marginals(row)} cells LABEL:PROBABILITY", f"{marginals} as at {where}")
+                row[-marginals:] = [_MARGINAL.fullmatch(row[-marginals])[1]]
+        evaluation.add([row[gold].decode() for row in rows], [row[predicted].decode() for row in rows])
+    if not sure:
+        _check_gold(evaluation, where, gold)
+    return evaluation
+
+
+def _marginals(row):
+    """How many cells LABEL:PROBABILITY are at the end of a line: 0, 1, or one more than there are labels."""
+    n = 0
+    while n < len(row) and _MARGINAL.fullmatch(row[-1 - n]):
+        n += 1
+    return n
+
+
+def _left(row, marginals):
+    """The number of columns when the labels' probabilities are gone."""
+    return len(row) - max(0, marginals - 1)
+
+
+def _finding(width, marginals):
+    return _number(width) if marginals < 2 else f"{_number(width)}, {marginals} of them LABEL:PROBABILITY"
+
+
+def _check_gold(evaluation, where, column):
+    """A DataError where the gold labels and the predicted ones have nothing in common."""
+    labels = evaluation.labels.items()
+    gold, found = [name for name, score in labels if score.gold], [name for name, score in labels if score.found]
+    if gold and set(gold).isdisjoint(found):
+        finding = f"no label of column {column} ({_some(gold)}) is ever predicted ({_some(found)})"
+        raise DataError(where, finding, f"gold labels there (--gold names another column, or says --gold {column} for sure)")
+
+
+def _some(names):
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+
+
+def _number(n):
+    return "1 column" if n == 1 else f"{n} columns"
