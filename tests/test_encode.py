@@ -178,12 +178,6 @@ def test_shapes_of_arrays(tmp_path):
 # ---- columns
 
 
-@pytest.mark.parametrize(("text", "name"), [("a X\n", "pos"), ("a N X\n", "chunk"), ("a N M X\n", "ner")])
-def test_a_template_is_chosen_by_the_number_of_columns(tmp_path, text, name):
-    _, vocabulary = read_corpus([write(tmp_path, text)])
-    assert vocabulary.template is builtin(name) and vocabulary.n_columns == len(text.split())
-
-
 @pytest.mark.parametrize(("column", "place"), [(0, 0), (1, 1), (2, 2), (-1, 2), (-3, 0)])
 def test_any_column_may_be_the_label_and_the_others_keep_their_numbers(tmp_path, column, place):
     path = write(tmp_path, "a b c\n")
@@ -263,7 +257,7 @@ def test_a_long_line_is_a_line_like_others(tmp_path):
 
 
 def test_a_sentence_of_200000_tokens(tmp_path):
-    corpus, _ = read_corpus([write(tmp_path, "".join(f"w{i % 1000} T X\n" for i in range(200_000)))])
+    corpus, _ = read_corpus([write(tmp_path, "".join(f"w{i % 1000} T X\n" for i in range(200_000)))], template=builtin("chunk"))
     assert corpus.n_sequences == 1 and corpus.n_tokens == 200_000 and len(corpus.nodes.attr) == 19 * 200_000
 
 

@@ -201,7 +201,7 @@ def test_a_signal_before_the_first_sentence_writes_nothing(process, tmp_path):
 def test_memory_does_not_grow_with_the_sentences(tmp_path):
     """The peak of a stream that is twenty times as long, with the same attributes."""
     code = (
-        "import sys, resource; from crftrain import cli\n"
+        "import sys, resource; from crftrain.cli import main as cli\n"
         "try: cli.main()\n"
         "finally: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crftrain.errors import TemplateError
-from crftrain.text.template import Macro, Regex, Template, builtin, builtin_names, default_name, load
+from crftrain.text.template import Macro, Regex, Template, builtin, builtin_names, load
 
 
 def parse(text):
@@ -251,10 +251,6 @@ def test_built_in_templates_parse():
         template = builtin(name)
         assert template.name == name and template.plain_transitions and not template.bigrams
         assert template.columns == {"chunk": 2, "ner": 2, "pos": 1, "seg": 1}[name]
-
-
-def test_default_names():
-    assert [default_name(n) for n in (1, 2, 3, 9)] == ["pos", "chunk", "ner", "ner"]
 
 
 def test_chunk_is_crfpp_s_template():

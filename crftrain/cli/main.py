@@ -115,7 +115,7 @@ commands.add_command(evaluate)
 )
 @click.option("-m", "--model", default="model.bin", show_default=True, help="Where the model is written.")
 @click.option(
-    "-t", "--template", metavar="NAME|FILE", help="Feature template: chunk, ner, pos, seg, or a file. Default: by the number of columns."
+    "-t", "--template", metavar="NAME|FILE", help="Feature template: chunk, ner, pos, seg, or a file. Default: by columns and labels."
 )
 @click.option(
     "--lambda",

@@ -20,8 +20,9 @@ from ..errors import DataError, TemplateError
 from ._encode import Columns
 from ._items import Items
 from ._strings import StringTable, drop_rare
+from .choose import SAMPLE, choose, look_like_items
 from .read import columns, sentences, source_name
-from .template import Template, builtin, default_name
+from .template import Template
 
 __all__ = ["Corpus", "Encoder", "Learner", "Observations", "StringTable", "Vocabulary", "expand", "read_corpus"]
 
@@ -87,7 +88,7 @@ class Vocabulary:
 
 
 def read_corpus(paths, *, template=None, format="conll", label_column=-1, encoding="utf-8", min_freq=0):
-    """(Corpus, Vocabulary) of one or more files; conll without a template takes a built-in one for that many columns."""
+    """(Corpus, Vocabulary) of one or more files; conll without a template takes one that suits the data."""
     if format not in ("conll", "items"):
         raise ValueError(f"format {format!r}")
     if format == "items" and template is not None:
@@ -103,13 +104,15 @@ def read_corpus(paths, *, template=None, format="conll", label_column=-1, encodi
 class Learner:
     """Sentences to learn from as the numbers of a vocabulary, which grows: every new name gets the next number.
 
-    A vocabulary that has no columns yet takes the first sentence's, and a template that suits them.
+    A vocabulary that has no columns yet takes the first sentence's. Without a template the first SAMPLE sentences wait until one
+    is chosen by what they hold.
     """
 
     def __init__(self, vocabulary, *, label_column=-1):
         self.vocabulary, self._label_column = vocabulary, label_column
         self._labels = StringTable.from_names([label.encode() for label in vocabulary.labels])
         self._first = self._source = self._builder = None
+        self._sample = [] if vocabulary.format == "conll" and vocabulary.template is None else None  # of (sentence, its cells)
         if vocabulary.format == "items":
             self._builder = Items(self._labels, vocabulary.attributes, learn=True)
         elif vocabulary.n_columns:
@@ -134,6 +137,34 @@ class Learner:
         return n
 
     def add(self, sentence):
+        if self._sample is None:
+            self._add(sentence)
+            return
+        self._sample.append((sentence, self._cells(sentence)))
+        if len(self._sample) == SAMPLE:
+            self._choose()
+
+    def _cells(self, sentence):
+        """The columns of each line, as many as the first sentence has."""
+        v = self.vocabulary
+        if not v.n_columns:
+            _settle_columns(v, sentence, self._label_column)
+            self._first = sentence
+        rows = [columns(line) for line in sentence.lines]
+        for i, row in enumerate(rows):
+            if len(row) != v.n_columns:
+                raise DataError(sentence.place(i), f"{len(row)} column{'s' * (len(row) != 1)}", _as_in(self._first, sentence, v.n_columns))
+        return rows
+
+    def _choose(self):
+        """A template by the sample, which is then learnt from."""
+        sample, self._sample = self._sample, None
+        self.vocabulary.template = choose([row for _, rows in sample for row in rows], self.vocabulary.label_column)
+        self._builder = self._columns()
+        for sentence, _ in sample:
+            self._add(sentence)
+
+    def _add(self, sentence):
         if sentence.source != self._source and self.vocabulary.format == "conll":
             self._turn_to(sentence)
         self._source = sentence.source
@@ -151,13 +182,18 @@ class Learner:
 
     def take(self):
         """The Corpus of what was added since the last time; the vocabulary then has its labels too."""
+        if self._sample:
+            self._choose()
         v = self.vocabulary
         v.labels += [self._labels.name(j).decode() for j in range(len(v.labels), len(self._labels))]
         return _corpus(self._builder, v)
 
 
 def _settle_columns(vocabulary, sentence, label_column):
-    """How many columns there are, which is the label, and what template suits them."""
+    """How many columns there are, and which is the label."""
+    if look_like_items(sentence.lines):
+        finding = "lines of CRFsuite's items, a label and attributes with tabs between"
+        raise DataError(sentence.place(), finding, "the same columns on each line (--format items reads items)")
     n = len(columns(sentence.lines[0]))
     if n < 2:
         raise DataError(sentence.place(), "1 column", "at least 2, one of them the label")
@@ -165,8 +201,8 @@ def _settle_columns(vocabulary, sentence, label_column):
     if not 0 <= label < n:
         raise DataError(sentence.place(), f"no column {label_column} for the label", f"{-n} to {n - 1}")
     vocabulary.n_columns, vocabulary.label_column = n, label
-    vocabulary.template = vocabulary.template or builtin(default_name(n - 1))
-    vocabulary.template.check(n, label)
+    if vocabulary.template is not None:
+        vocabulary.template.check(n, label)
 
 
 def _as_in(first, sentence, n):

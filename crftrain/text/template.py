@@ -51,6 +51,7 @@ class Template:
     unigrams: tuple = field(compare=False)  # Lines whose attributes go with a label
     bigrams: tuple = field(compare=False)  # Lines with macros whose attributes go with a label pair
     plain_transitions: bool = field(compare=False)
+    why: str = field(default="", compare=False)  # it was chosen, where nobody named one
 
     @classmethod
     def parse(cls, text, name):
@@ -130,9 +131,9 @@ def load(name):
         raise TemplateError(name, f"cannot be read: {getattr(error, 'strerror', None) or error}", known) from None
 
 
-def default_name(n_columns):
-    """The built-in template for data with so many columns beside the label."""
-    return {1: "pos", 2: "chunk"}.get(n_columns, "ner")
+def choice(template):
+    """What to tell of a template that was chosen; nothing where it was named, or for items."""
+    return f"template: {template.name}, chosen for {template.why} (-t chooses another)" if template is not None and template.why else ""
 
 
 # ---- macros

@@ -153,6 +153,8 @@ class _Run:
         if not self.waiting:
             return
         corpus = self.encoder.take()
+        if not self.n and (told := templates.choice(self.vocabulary.template)):
+            self.say(told)
         self.loss += self.learner.learn(corpus)
         self.n, self.n_tokens = self.n + self.waiting, self.n_tokens + corpus.n_tokens
         self.since, self.waiting = self.since + self.waiting, 0

@@ -176,8 +176,8 @@ def prepare(settings, say=lambda text: None):
         encoding=settings.encoding,
         min_freq=settings.min_freq,
     )
-    if settings.format == "conll" and template is None:
-        say(f"template: {vocabulary.template.name}, chosen for {vocabulary.n_columns - 1} columns beside the label (-t chooses another)")
+    if told := templates.choice(vocabulary.template):
+        say(told)
     return numbered(settings, corpus, vocabulary, started)
 
 
