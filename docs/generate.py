@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from crftrain import optimizers
-from crftrain.cli.main import explain
+from crftrain.cli.showing import explain
 
 HEAD = """# The algorithms
 

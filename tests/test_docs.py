@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 
 
-COMMAND = r"crftrain (learn|tag|eval|dump|features|algorithms|compare|update)\b"
+COMMAND = rf"crftrain ({'|'.join(commands.commands)})\b"
 
 
 def examples():

@@ -1,12 +1,47 @@
-"""What commands share: options, input and output."""
+"""What commands share: how their options are found, explained and completed; input and output."""
 
 import sys
 
 import click
 
+from . import completion, migrants, presets
+
+
+class Command(click.Command):
+    """A command whose options may come from a file or the environment, and which knows what options are called elsewhere."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.params.append(presets.CONFIG)
+        for param in self.params:
+            completion.attach(param)
+
+    def parse_args(self, ctx, args):
+        try:
+            return super().parse_args(ctx, args if ctx.resilient_parsing else self.preset(ctx, args))
+        except click.NoSuchOption as error:
+            raise click.UsageError(" ".join([error.format_message(), *self.explain(error.option_name)]), ctx) from None
+
+    def preset(self, ctx, args):
+        """args with the options of files and the environment before them."""
+        known = {presets.long_name(param) for param in self.params} - {None}
+        return presets.arguments(ctx, presets.read(ctx, args, known), self.params, args) + args
+
+    def explain(self, flag):
+        """Sentences on an option that this command has not."""
+        told = migrants.hint(self.name, flag)
+        return [told] if told else []
+
 
 def column_option(name, default, help):
     return click.option(name, type=int, default=default, show_default=True, help=help)
+
+
+def inputs(files):
+    """The files, or standard input if there are none; whoever would have to type it is told."""
+    if not files and sys.stdin is not None and sys.stdin.isatty():
+        click.echo("reading from the terminal; Ctrl-D ends the input", err=True)
+    return files or ("-",)
 
 
 def write_lines(lines):

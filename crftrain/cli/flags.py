@@ -13,6 +13,9 @@ from click.core import ParameterSource
 from .. import optimizers
 from ..training.loop import StopSignal
 from ..training.strength import Strength
+from . import migrants, presets
+from .base import Command
+from .completion import Word
 
 DEFAULT_ALGORITHM = "sag"
 DEFAULT_ONLINE = "psa"  # for new sentences alone
@@ -78,12 +81,40 @@ def _click_option(option):
     return click.Option([*flags, option.name], default=option.default, help=option.help, show_default=True, **shown)
 
 
-class AlgorithmCommand(click.Command):
+def _setting(algorithm):
+    """-p for whoever lists or completes the options; in what is parsed it has been replaced."""
+    names = Word(lambda: [f"{option.name}=" for option in algorithm.options])
+    return click.Option(
+        ["-p", "setting"], metavar="NAME=VALUE", multiple=True, expose_value=False, type=names, help="An option, as CRFsuite takes it."
+    )
+
+
+def all_options():
+    """The options of all algorithms, one of each name."""
+    return {option.name: option for name in optimizers.names() for option in optimizers.get(name).options}.values()
+
+
+class AlgorithmCommand(Command):
     """A command that trains has the options of the algorithm that -a names, and no others."""
 
     def parse_args(self, ctx, args):
-        ctx.meta["algorithm"] = algorithm_named(_value_of(args, ("-a", "--algorithm")) or self.default(args), ctx)
-        return super().parse_args(ctx, self._long_flags(ctx, args))
+        if ctx.resilient_parsing:
+            ctx.meta["algorithm"] = optimizers.get(DEFAULT_ALGORITHM)
+            with contextlib.suppress(click.UsageError):
+                ctx.meta["algorithm"] = algorithm_named(_value_of(args, ("-a", "--algorithm")) or self.default(args), ctx)
+        return super().parse_args(ctx, args)
+
+    def preset(self, ctx, args):
+        """Options of the command, then those of the algorithm that is found by them."""
+        params = [*self.params, *map(_click_option, all_options())]
+        settings = presets.read(ctx, args, {presets.long_name(param) for param in params} - {None})
+        args = presets.arguments(ctx, settings, self.params, args) + args
+        algorithm = ctx.meta["algorithm"] = algorithm_named(_value_of(args, ("-a", "--algorithm")) or self.default(args), ctx)
+        return presets.arguments(ctx, settings, map(_click_option, algorithm.options), args) + self._long_flags(ctx, args)
+
+    def explain(self, flag):
+        able = [name for name in optimizers.names() if any(option.flag == flag for option in optimizers.get(name).options)]
+        return [f"It is an option of -a {', '.join(able)}.", *super().explain(flag)] if able else super().explain(flag)
 
     @staticmethod
     def default(args):
@@ -92,7 +123,7 @@ class AlgorithmCommand(click.Command):
 
     def get_params(self, ctx):
         algorithm = ctx.meta.get("algorithm") or algorithm_named(DEFAULT_ALGORITHM, ctx)
-        return [*self.params, *map(_click_option, algorithm.options), self.get_help_option(ctx)]
+        return [*self.params, _setting(algorithm), *map(_click_option, algorithm.options), self.get_help_option(ctx)]
 
     def format_options(self, ctx, formatter):
         """The common options, then the algorithm's under its own heading."""
@@ -117,7 +148,7 @@ class AlgorithmCommand(click.Command):
                 setting = short[2] or next(rest, "")
                 name, equals, value = setting.partition("=")
                 if not equals:
-                    raise click.UsageError(f"-p {setting}: expected NAME=VALUE", ctx)
+                    raise click.UsageError(f"-p {setting}: expected NAME=VALUE; threads are --threads N, patterns -t FILE", ctx)
                 out.append(self._long_flag(ctx, name.strip(), value))
             else:
                 out.append(arg)
@@ -170,7 +201,8 @@ def algorithm_named(name, ctx):
     try:
         return optimizers.get(name)
     except KeyError:
-        raise click.UsageError(f"no algorithm is called {name!r}, expected one of {', '.join(optimizers.names())}", ctx) from None
+        told = f"; {migrants.ALGORITHMS[name]}" if name in migrants.ALGORITHMS else ""
+        raise click.UsageError(f"no algorithm is called {name!r}, expected one of {', '.join(optimizers.names())}{told}", ctx) from None
 
 
 def strengths(ctx, algorithm, lambdas, l1s):

@@ -5,14 +5,14 @@ import errno
 import os
 import sys
 from functools import partial
-from itertools import chain
 
 import click
 
 from .. import __version__, optimizers
 from ..errors import CrftrainError
 from ..training.loop import StopSignal
-from .base import column_option, write_lines
+from . import migrants, showing
+from .base import Command, column_option, write_lines
 from .flags import (
     DEFAULT_ALGORITHM,
     DEFAULT_FOR_L1,
@@ -21,7 +21,6 @@ from .flags import (
     STRENGTHS,
     AlgorithmCommand,
     UpdateCommand,
-    algorithm_named,
     check_stream,
     run_training,
     say_now,
@@ -80,6 +79,15 @@ class _ClosedPipe(Exception):
 
 
 class Commands(click.Group):
+    command_class = Command
+
+    def resolve_command(self, ctx, args):
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            told = migrants.COMMANDS.get(args[0])
+            raise (click.UsageError(f"{error.format_message()} {told}.", ctx) if told else error) from None
+
     def invoke(self, ctx):
         try:
             return super().invoke(ctx)
@@ -88,18 +96,21 @@ class Commands(click.Group):
 
 
 @click.group(cls=Commands, context_settings=CONTEXT)
-@click.version_option(__version__, prog_name="crftrain")
+@click.version_option(__version__, "-V", "--version", prog_name="crftrain")
 def commands():
     """Train linear-chain conditional random fields, and tag with them.
 
     \b
       crftrain learn --lambda 1/n train.txt
       crftrain tag model.bin test.txt | crftrain eval
+
+    Options come from the command line, else from CRFTRAIN_NAME in the environment (CRFTRAIN_THREADS=2), else from --config FILE.
+    Exit status: 0 done, 1 bad data, model or numbers, 2 wrong usage, 130 and 143 after INT and TERM.
     """
 
 
-commands.add_command(tag)
-commands.add_command(evaluate)
+for command in (tag, evaluate, showing.dump, showing.info, showing.features, showing.algorithms, showing.completion):
+    commands.add_command(command)
 
 
 # ---- learn -----------------------------------------------------------------------------------------------------------
@@ -288,62 +299,3 @@ def compare(ctx, train, entrants, out, test, repeat, jobs, lambdas, l1s, **setti
         say("no pictures: they need matplotlib (pip install matplotlib)")
     if stop.number is not None:
         ctx.exit(128 + stop.number)
-
-
-# ---- dump, features, algorithms ----------------------------------------------------------------------------------
-
-
-@commands.command()
-@click.argument("model")
-@click.option("--top", type=click.IntRange(min=1), metavar="N", help="Only the N heaviest weights of each kind, heaviest first.")
-def dump(model, top):
-    """Print what MODEL has learnt, as text: training facts, transitions, attributes."""
-    from ..model.dump import dump as lines
-    from ..model.model import load
-
-    write_lines(lines(load(model), top))
-
-
-@commands.command()
-@click.argument("files", nargs=-1)
-@click.option("-t", "--template", required=True, metavar="NAME|FILE", help="Feature template: chunk, ner, pos, seg, or a file.")
-@column_option("--label-column", -1, "Column of the labels, from 0, or from the end if negative.")
-@click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
-def features(files, template, label_column, encoding):
-    """Print the attributes that a template makes of FILES, in CRFsuite's item format."""
-    from ..text.encode import expand
-    from ..text.read import sentences
-    from ..text.template import load
-
-    stream = chain.from_iterable(sentences(path, encoding=encoding) for path in files or ("-",))
-    template = load(template)
-    if not template.plain_transitions:
-        click.echo("the template has no B line; items are always learnt with transitions", err=True)
-    for lines in expand(stream, template, label_column=label_column):
-        write_lines([*lines, ""])
-
-
-@commands.command()
-@click.argument("name", required=False)
-@click.pass_context
-def algorithms(ctx, name):
-    """List the training algorithms, or explain one: its options, defaults and reference."""
-    if name is None:
-        known = [(name, optimizers.get(name).summary) for name in optimizers.names()]
-        write_lines(f"{name}  {summary}" for name, summary in known)
-        return
-    algorithm = algorithm_named(name, ctx)
-    write_lines(explain(algorithm))
-
-
-def explain(algorithm):
-    yield f"{algorithm.name}: {algorithm.summary}"
-    if algorithm.details:
-        yield "\n" + algorithm.details
-    yield f"\nReference: {algorithm.reference}"
-    penalties = [name for kind, name in (("l2", "--lambda"), ("l1", "--l1")) if kind in algorithm.solves]
-    yield f"Penalties: {', '.join(penalties) or 'none'}" + ("; --lambda 0 works" if "no-l2" in algorithm.solves else "")
-    yield f"A step is one {algorithm.step_name}; by default at most {algorithm.passes}, and --tol {algorithm.tol:g}"
-    for option in algorithm.options:
-        default = {True: "yes", False: "no"}.get(option.default, option.default) if option.kind is bool else option.default
-        yield f"\n  {option.flag}  ({option.range}; default {default})\n      {option.help}"

@@ -7,12 +7,12 @@ import click
 from click.core import ParameterSource
 
 from ..errors import DataError
-from .base import column_option
+from .base import Command, column_option, inputs
 
 CHUNKS = {"auto": None, "yes": True, "no": False}
 
 
-class TagCommand(click.Command):
+class TagCommand(Command):
     """--marginals may stand alone: then it means --marginals=best."""
 
     def parse_args(self, ctx, args):
@@ -49,7 +49,7 @@ def tag(model, files, labels_only, marginals, score, gold, encoding, threads):
 
     output = Output(labels_only=labels_only, score=score, marginals=marginals)
     tagger = Tagger(load(model), gold=gold, output=output, encoding=encoding)
-    stream = chain.from_iterable(sentences(path, encoding=encoding) for path in files or ("-",))
+    stream = chain.from_iterable(sentences(path, encoding=encoding) for path in inputs(files))
     out = sys.stdout.buffer
 
     def write(text):
@@ -59,7 +59,7 @@ def tag(model, files, labels_only, marginals, score, gold, encoding, threads):
     tag_stream(tagger, stream, write, threads=threads)
 
 
-@click.command("eval")
+@click.command("eval", cls=Command)
 @click.argument("files", nargs=-1)
 @column_option("--gold", -2, "Column of the gold labels.")
 @column_option("--predicted", -1, "Column of the predicted labels.")
@@ -87,7 +87,7 @@ def evaluate(ctx, files, gold, predicted, chunks, as_json, confusion, encoding):
     from ..tagging.tagged import read_columns
     from ..text.read import sentences
 
-    stream = chain.from_iterable(sentences(path, encoding=encoding) for path in files or ("-",))
+    stream = chain.from_iterable(sentences(path, encoding=encoding) for path in inputs(files))
     evaluation = Evaluation(chunks=CHUNKS[chunks])
     sure = ctx.get_parameter_source("gold") is ParameterSource.COMMANDLINE
     read_columns(evaluation, stream, gold=gold, predicted=predicted, sure=sure)

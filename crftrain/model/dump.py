@@ -5,6 +5,8 @@ r"""A model as text, in tab-separated lines: first the training facts, then ever
     B         name   from     to        weight    attributes of B lines with macros
     U         name   label    weight    attributes of U lines, or items
 
+dump_json() has an object for each line: {"facts": ...}, {"kind": "U", "name": ..., "label": ..., "weight": ...} and so on.
+
 Sorted by name, then label, both bytewise; with `top`, the heaviest of each kind, by absolute value, ties in that order.
 A backslash is written \\, a tab \t, line ends \n and \r, other control characters and bytes that are not UTF-8 \xNN.
 Lines are made one by one: there may be millions.
@@ -26,36 +28,55 @@ def dump(model, top=None):
     for key, value in model.facts.items():
         yield f"# {_shown(key)}\t{_shown(value) if isinstance(value, str) else json.dumps(value)}"
     for kind in _kinds(model):
-        yield from kind.lines() if top is None else kind.heaviest(top)
+        head, last = "", None
+        for k, member, weight in kind.records(top):
+            if k != last:
+                head, last = kind.head(k), k
+            fields = "\t".join(map(_shown, kind.labels(member)))
+            yield f"{head}{fields}\t{weight:.9g}"
+
+
+def dump_json(model, top=None):
+    """The same as JSON: an object with the facts, then one for each weight."""
+    yield json.dumps({"facts": model.facts}, ensure_ascii=False)
+    for kind in _kinds(model):
+        for k, member, weight in kind.records(top):
+            name = {} if kind.names[k] is None else {"name": kind.names[k].decode(errors="backslashreplace")}
+            labels = zip(("from", "to") if kind.letter != "U" else ("label",), kind.labels(member), strict=True)
+            record = {"kind": kind.letter, **name, **dict(labels), "weight": float(f"{weight:.9g}")}
+            yield json.dumps(record, ensure_ascii=False)
 
 
 @dataclass
 class _Kind:
-    """Blocks of one kind of weight: block k has weights[ptr[k]:ptr[k+1]], of members which text() names and rank() orders."""
+    """Blocks of one kind of weight: block k has weights[ptr[k]:ptr[k+1]], of members whose labels() there are and which rank() orders."""
 
     letter: str
     names: list
     ptr: np.ndarray
     members: np.ndarray | range  # a range: those of every block
     weights: np.ndarray
-    text: Callable[[int], str]
+    labels: Callable[[int], tuple]
     rank: Callable[[int], Any]
 
-    def lines(self):
+    def records(self, top):
+        """(block, member, weight): all in their order, or the heaviest."""
+        return self.all() if top is None else self.heaviest(top)
+
+    def all(self):
         for k in sorted(range(len(self.names)), key=self.names.__getitem__):
             start, stop = int(self.ptr[k]), int(self.ptr[k + 1])
             members = self.members if isinstance(self.members, range) else self.members[start:stop].tolist()
             block = sorted(zip(map(self.rank, members), members, self.weights[start:stop].tolist(), strict=True))
-            head = self.head(k)
             for _, member, weight in block:
-                yield f"{head}{self.text(member)}\t{weight:.9g}"
+                yield k, member, weight
 
     def heaviest(self, top):
         size = np.abs(self.weights)
         least = np.partition(size, len(size) - top)[len(size) - top] if 0 < top < len(size) else 0
         chosen = heapq.nsmallest(top, np.flatnonzero(size >= least).tolist(), key=lambda p: (-size[p], *self.place(p)))
         for p in chosen:
-            yield f"{self.head(self.block(p))}{self.text(self.member(p))}\t{self.weights[p]:.9g}"
+            yield self.block(p), self.member(p), self.weights[p].item()
 
     def head(self, k):
         return f"{self.letter}\t{_shown(self.names[k])}\t" if self.names[k] is not None else f"{self.letter}\t"
@@ -73,13 +94,13 @@ class _Kind:
 
 def _kinds(model):
     layout, vocabulary, w, n_labels = model.layout, model.vocabulary, model.w, model.layout.n_labels
-    labels = [_shown(label) for label in vocabulary.labels]
+    labels = vocabulary.labels
     rank = [0] * n_labels
     for position, y in enumerate(sorted(range(n_labels), key=vocabulary.labels.__getitem__)):
         rank[y] = position
 
-    def pair_text(pair):
-        return f"{labels[pair // n_labels]}\t{labels[pair % n_labels]}"
+    def label_pair(pair):
+        return labels[pair // n_labels], labels[pair % n_labels]
 
     def pair_rank(pair):
         return rank[pair // n_labels] * n_labels + rank[pair % n_labels]
@@ -88,10 +109,10 @@ def _kinds(model):
     n_transitions = transitions.stop - transitions.start
     node_labels = range(n_labels) if layout.label is None else layout.label
     pair_ptr, pair_names = layout.pair_ptr - first_pair, vocabulary.pair_attributes.names()
-    yield _Kind("T", [None], np.array([0, n_transitions]), layout.transition, w[transitions], pair_text, pair_rank)
-    yield _Kind("B", pair_names, pair_ptr, layout.pair, w[first_pair:], pair_text, pair_rank)
+    yield _Kind("T", [None], np.array([0, n_transitions]), layout.transition, w[transitions], label_pair, pair_rank)
+    yield _Kind("B", pair_names, pair_ptr, layout.pair, w[first_pair:], label_pair, pair_rank)
     names = vocabulary.attributes.names()
-    yield _Kind("U", names, layout.ptr, node_labels, w[: transitions.start], labels.__getitem__, rank.__getitem__)
+    yield _Kind("U", names, layout.ptr, node_labels, w[: transitions.start], lambda y: (labels[y],), rank.__getitem__)
 
 
 def _shown(name):
