@@ -263,7 +263,7 @@ def test_every_cut_is_noticed(place):
     "data, message",
     [
         (b"", "an empty file, expected a model"),
-        (b"lCRF" + bytes(1000), "not a model, expected a file that crftrain learn wrote"),
+        (b"xCRF" + bytes(1000), "not a model, expected a file that crftrain learn, CRFsuite"),
         (b"\x89CRFTRN\n\2\0\0\0", "cut off after 12 bytes"),
         (b"\x89CRFTRN\n\2\0\0\0" + bytes(1000), "model format 2, expected 1, the one this crftrain reads"),
     ],

@@ -51,7 +51,7 @@ def read(file, tags):
     size = _header_size(len(tags))
     header = _take(file, size)
     require(header, "an empty file", "a model")
-    require(header.startswith(MAGIC), "not a model", "a file that crftrain learn wrote")
+    require(header.startswith(MAGIC), "not a model", "a file that crftrain learn, CRFsuite, Wapiti or CRF++ wrote")
     require(len(header) >= START.size, f"cut off after {len(header)} bytes", f"a header of {size}")
     _, version, count = START.unpack_from(header)
     require(version == VERSION, f"model format {version}", f"{VERSION}, the one this crftrain reads")

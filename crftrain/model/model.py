@@ -52,7 +52,7 @@ class Model:
 
     vocabulary: Vocabulary
     layout: Layout
-    w: np.ndarray  # float64[F], the float32 of the file
+    w: np.ndarray  # float64[F], the float32 of our files; other programs' may hold doubles
     facts: dict
     size: int  # bytes on disk
 
@@ -100,11 +100,14 @@ def check_writable(path):
 
 
 def load(path):
-    """The Model in a file, a pipe or, as `-`, standard input; ModelError for whatever is wrong with it."""
+    """The Model in a file, a pipe or, as `-`, standard input, another program's too; ModelError for whatever is wrong with it."""
+    from . import foreign
+
     path = os.fspath(path)
     with os_errors(path, "cannot be read"), open(sys.stdin.fileno() if path == "-" else path, "rb", closefd=path != "-") as file:
         try:
-            return _decode(*container.read(file, TAGS))
+            format = foreign.sniff(file.peek(foreign.HEAD))
+            return foreign.read(format, file.read()) if format else _decode(*container.read(file, TAGS))
         except TemplateError as error:
             raise ModelError(path, f"damaged: template {error}") from None
         except ModelError as error:

@@ -1,0 +1,48 @@
+"""Models of other programs: one module for each file format, with NAME, MAGIC, read(bytes), refusals(model), remarks(model), image(model).
+
+What they read becomes a Model like any other; what they write is what their own programs would have written of the same weights.
+The bytes of a file are believed nothing: a damaged one is a ModelError, whatever is wrong with it.
+"""
+
+from importlib import import_module
+
+from ...errors import CrftrainError, ModelError
+
+FORMATS = ("crfsuite",)
+HEAD = 16  # bytes that tell what a file is
+
+
+def named(format):
+    """The module of a format."""
+    return import_module(f".{format}", __name__)
+
+
+def sniff(head):
+    """The format of a file that begins so, or None."""
+    return next((format for format in FORMATS if head.startswith(named(format).MAGIC)), None)
+
+
+def read(format, data):
+    """The Model in the bytes of a file."""
+    try:
+        return named(format).read(data)
+    except ModelError as error:
+        finding = f"a {named(format).NAME} model, {error.finding}"
+        raise ModelError("", finding, error.expectation) from None
+    except CrftrainError as error:  # of its template
+        raise ModelError("", f"a {named(format).NAME} model, damaged: {error}") from None
+
+
+def image(format, model):
+    """The file in parts; a ModelError with all that the format cannot say."""
+    writer = named(format)
+    lost = list(writer.refusals(model))
+    if lost:
+        more = [f"and {len(lost) - 5} more"] if len(lost) > 5 else []
+        raise ModelError("", f"cannot be said in a {writer.NAME} model: " + "; ".join([*lost[:5], *more]))
+    return writer.image(model)
+
+
+def remarks(format, model):
+    """What whoever uses the exported file has to know, as sentences."""
+    return list(named(format).remarks(model))
