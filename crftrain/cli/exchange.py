@@ -5,11 +5,12 @@ import os
 import click
 
 from ..errors import ModelError
+from .base import Command
 
 PROGRAMS = {"crfsuite": "CRFsuite"}  # format: the program; crftrain's own is "crftrain"
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("model")
 @click.argument("out")
 @click.option("--to", "format", required=True, type=click.Choice([*PROGRAMS, "crftrain"]), help="Whose model file to write.")

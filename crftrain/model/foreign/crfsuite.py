@@ -183,7 +183,7 @@ def read(data):
     pair = edges["source"].astype(np.int64) * n_labels + edges["label"]
     require(len(np.unique(pair)) == len(pair), "damaged: a label pair twice")
     none = np.empty(0, np.int64)
-    facts = {"read from": "a CRFsuite model", "labels": n_labels, "attributes": n_attributes}
+    facts = {"kind": f"{NAME} model", "attributes": n_attributes}
     return assemble(
         labels,
         (attributes, nodes["source"], nodes["label"], nodes["weight"]),
