@@ -13,6 +13,7 @@ from ..errors import CrftrainError
 from ..training.loop import StopSignal
 from . import migrants, showing
 from .base import Command, column_option, write_lines
+from .check import check
 from .exchange import export
 from .flags import (
     DEFAULT_ALGORITHM,
@@ -110,7 +111,7 @@ def commands():
     """
 
 
-for command in (tag, evaluate, export, showing.dump, showing.info, showing.features, showing.algorithms, showing.completion):
+for command in (check, tag, evaluate, export, showing.dump, showing.info, showing.features, showing.algorithms, showing.completion):
     commands.add_command(command)
 
 
