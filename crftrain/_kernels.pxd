@@ -130,59 +130,9 @@ cdef void minus_gold(const Tokens* s, int64_t i, Lattice* X) noexcept nogil     
 cdef double loss(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil           # -log p(y_i | x_i)
 cdef double loss_and_residual(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil
 cdef double viterbi(const Weights* W, const Tokens* s, int64_t i, Lattice* X, int32_t* y) noexcept nogil
-
-
-cdef class BlockView:
-    cdef object layout
-    cdef int L, LP
-    cdef bint padded                    # dense blocks live in rows of LP, apart from the vector
-    cdef Blocks nodes, pairs
-    cdef double[::1] rows, vector
-    cdef uint64_t[::1] present
-    cdef int64_t n_rows
-    cdef object label
-    cdef int point_to(self, double[::1] vector) except -1
-    cdef void spread_rows(self) noexcept nogil
-    cdef void add_rows(self) noexcept nogil
-
-
 cdef int padded_labels(int L) noexcept nogil
 cdef int64_t tokens_between_signals(int L) noexcept nogil
-cdef object aligned(int64_t n)          # n zeros that begin at a cache line
 cdef void scatter_nodes(const Tokens* s, const Blocks* nodes, int64_t i, int L, int LP, const double* q) noexcept nogil
 cdef void set_transitions(Weights* W) noexcept nogil
 cdef void scatter_pairs(const Tokens* s, const Blocks* pairs, int64_t first, int64_t T, const Lattice* X) noexcept nogil
 cdef void gather_pairs(const Weights* W, const Tokens* s, int64_t first, int64_t T, double* e) noexcept nogil
-
-
-cdef class Scorer:
-    """A weight vector made ready for lattices."""
-    cdef Weights W
-    cdef BlockView view
-    cdef double[::1] trans, M, MT
-    cdef int use(self, double[::1] w) except -1
-
-
-cdef class Gradient:
-    """A sum of scattered residuals."""
-    cdef BlockView view
-    cdef double[::1] edge               # [L][LP]
-    cdef int use(self, double[::1] g) except -1
-    cdef void add(self, const Tokens* s, int64_t i, const Lattice* X) noexcept nogil
-    cdef void add_tokens(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil
-    cdef void add_rest(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil
-    cdef int collect(self) except -1
-
-
-cdef class Sequences:
-    """A corpus as the kernels see it: occurrences of dense attributes first in each token."""
-    cdef Tokens s
-    cdef readonly int64_t n
-    cdef readonly object corpus
-    cdef object keep
-    cdef const int64_t[::1] block_ptr   # the layout's
-
-
-cdef class Decoder:
-    """A model at work on corpora: best paths, marginals, probabilities."""
-    cdef Scorer scorer

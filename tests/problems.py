@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crftrain import _kernels
-from crftrain.chain import _problem
+from crftrain.chain._problem import Problem
+from crftrain.chain._sequences import Sequences
 from crftrain.chain.layout import Layout, arrange, number
+from crftrain.tagging._decoder import Decoder
 from crftrain.text.encode import Corpus, Observations, StringTable, Vocabulary
 from crftrain.text.template import Template
 
@@ -22,11 +23,11 @@ class Instance:
     layout: Layout
 
     def problem(self, **options):
-        return _problem.Problem(self.corpus, self.layout, **options)
+        return Problem(self.corpus, self.layout, **options)
 
     def decode(self, w, **wanted):
         """(labels, log p of the best paths or None, marginals or None)"""
-        return _kernels.Decoder(self.layout, w).decode(_kernels.Sequences(self.corpus, self.layout), **wanted)
+        return Decoder(self.layout, w).decode(Sequences(self.corpus, self.layout), **wanted)
 
     def weights(self, seed=0, scale=1.0):
         return np.random.default_rng(seed).normal(0, scale, self.layout.n_features)

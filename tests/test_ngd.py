@@ -8,7 +8,7 @@ import reference
 from problems import KINDS, kind, larger
 
 from crftrain import optimizers
-from crftrain._kernels import Sequences
+from crftrain.chain._sequences import Sequences
 from crftrain.errors import TrainingError
 from crftrain.optimizers.descent import _transform as transforms
 from crftrain.optimizers.descent._schedule import Schedule

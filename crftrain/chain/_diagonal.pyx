@@ -11,7 +11,9 @@ from libc.stdint cimport int64_t
 
 import numpy as np
 
-from .._kernels cimport Gradient, Lattice, Sequences, Tokens, backward, forward, gather, lattice_fit, simd
+from .._kernels cimport Lattice, Tokens, backward, forward, gather, lattice_fit, simd
+from ._blocks cimport Gradient
+from ._sequences cimport Sequences
 from ._tangent cimport Curvature, Workspace
 
 

@@ -12,7 +12,8 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 
 import numpy as np
 
-from .._kernels cimport LISTED_AHEAD, Occurrences, Sequences, Tokens, padded_labels
+from .._kernels cimport LISTED_AHEAD, Occurrences, Tokens, padded_labels
+from ._sequences cimport Sequences
 
 cdef int64_t MOST = <int64_t> 1 << 32   # 32 bits number so many weights, or scores of one sequence
 

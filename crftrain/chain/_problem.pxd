@@ -2,7 +2,8 @@
 
 from libc.stdint cimport int64_t
 
-from .._kernels cimport Gradient, Scorer, Sequences
+from ._blocks cimport Gradient, Scorer
+from ._sequences cimport Sequences
 from ._sums cimport Sums
 from ._tangent cimport Curvature
 

@@ -18,21 +18,9 @@ from libc.stdint cimport int64_t
 
 import numpy as np
 
-from .._kernels cimport (
-    Gradient,
-    Lattice,
-    Scorer,
-    Sequences,
-    Tokens,
-    Weights,
-    backward,
-    lattice_free,
-    lattice_new,
-    loss,
-    minus_gold,
-    tokens_between_signals,
-)
-
+from .._kernels cimport Lattice, Tokens, Weights, backward, lattice_free, lattice_new, loss, minus_gold, tokens_between_signals
+from ._blocks cimport Gradient, Scorer
+from ._sequences cimport Sequences
 from ._sums cimport Sums, square
 from ._tangent cimport Curvature, Workspace
 

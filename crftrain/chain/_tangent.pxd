@@ -2,7 +2,9 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
-from .._kernels cimport BlockView, Gradient, Lattice, Scorer, Sequences, Tokens, Weights
+from .._kernels cimport Lattice, Tokens, Weights
+from ._blocks cimport BlockView, Gradient, Scorer
+from ._sequences cimport Sequences
 
 
 cdef class Direction:

@@ -33,19 +33,8 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from .._kernels cimport (
-    BlockView,
-    aligned,
-    backward,
-    forward,
-    gather,
-    lattice_fit,
-    lattice_free,
-    lattice_new,
-    padded_labels,
-    scatter_nodes,
-    simd,
-)
+from .._kernels cimport backward, forward, gather, lattice_fit, lattice_free, lattice_new, padded_labels, scatter_nodes, simd
+from ._blocks cimport BlockView, aligned
 
 SLACK = 3       # rows that the plain way may read beyond a sequence
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._kernels import Decoder, Sequences
 from ..chain._problem import Problem
+from ..chain._sequences import Sequences
 from ..errors import DataError, ModelError, TemplateError
 from ..text.encode import Encoder
 from ..text.read import sentences
+from ._decoder import Decoder
 from .evaluate import Evaluation
 
 WAITING = 64  # sentences in the queue for each thread

@@ -19,8 +19,8 @@ import time
 import numpy as np
 
 from .. import __version__
-from .._kernels import Sequences
 from ..chain._problem import Problem
+from ..chain._sequences import Sequences
 from ..chain.layout import Resizing, complete, has_transitions
 from ..errors import DataError
 from ..model import model

@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t
 
 import numpy as np
 
-from ..._kernels cimport Gradient
+from ...chain._blocks cimport Gradient
 from ..loop._sequential cimport Sequential
 
 from ...errors import TrainingError

@@ -6,7 +6,8 @@ from libc.stdint cimport int64_t
 
 import numpy as np
 
-from ..._kernels cimport Scorer, loss_and_residual
+from ..._kernels cimport loss_and_residual
+from ...chain._blocks cimport Scorer
 from ._sag cimport SampledSteps
 from ..loop._sequential cimport scale_residual
 

@@ -17,7 +17,8 @@ from libc.string cimport memset
 
 import numpy as np
 
-from ..._kernels cimport Blocks, BlockView, Lattice, Tokens, scatter_pairs, simd
+from ..._kernels cimport Blocks, Lattice, Tokens, scatter_pairs, simd
+from ...chain._blocks cimport BlockView
 from ...chain._problem cimport Problem
 from ..loop._sequential cimport Sequential
 from ._store cimport Change, Store, minus, swap, fetch as bring

@@ -6,7 +6,8 @@ from libc.string cimport memset
 
 import numpy as np
 
-from ..._kernels cimport Gradient, Lattice, Tokens, lattice_fit, lattice_free, lattice_new, minus_gold
+from ..._kernels cimport Lattice, Tokens, lattice_fit, lattice_free, lattice_new, minus_gold
+from ...chain._blocks cimport Gradient
 from ...chain._problem cimport Problem
 
 cdef int64_t NEWTON = 100

@@ -16,7 +16,9 @@ from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
 
-from ..._kernels cimport Blocks, Occurrences, Sequences, Tokens, aligned, simd
+from ..._kernels cimport Blocks, Occurrences, Tokens, simd
+from ...chain._blocks cimport aligned
+from ...chain._sequences cimport Sequences
 from ..loop._ordered cimport OrderedSteps
 from ._transform cimport Transform
 from ..loop._blockwise cimport LocalUpdate, Piece

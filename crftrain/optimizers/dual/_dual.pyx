@@ -17,7 +17,8 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from ..._kernels cimport Lattice, aligned, backward, forward, lattice_fit, minus_gold, simd
+from ..._kernels cimport Lattice, backward, forward, lattice_fit, minus_gold, simd
+from ...chain._blocks cimport aligned
 from ..loop._sequential cimport Sequential, scale_residual
 
 from ...errors import TrainingError

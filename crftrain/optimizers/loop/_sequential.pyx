@@ -18,8 +18,6 @@ from libc.string cimport memset
 import numpy as np
 
 from ..._kernels cimport (
-    Sequences,
-    aligned,
     backward,
     fill_pairs,
     forward,
@@ -31,6 +29,8 @@ from ..._kernels cimport (
     set_transitions,
     tokens_between_signals,
 )
+from ...chain._blocks cimport aligned
+from ...chain._sequences cimport Sequences
 
 from ...errors import TrainingError
 

@@ -2,7 +2,8 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from ..._kernels cimport BlockView, Lattice, Tokens, Weights
+from ..._kernels cimport Lattice, Tokens, Weights
+from ...chain._blocks cimport BlockView
 
 
 cdef class LazyWeights:

@@ -17,7 +17,8 @@ from libc.string cimport memset
 
 import numpy as np
 
-from ..._kernels cimport aligned, gather_pairs, padded_labels, scatter_pairs, set_transitions, simd
+from ..._kernels cimport gather_pairs, padded_labels, scatter_pairs, set_transitions, simd
+from ...chain._blocks cimport aligned
 
 
 cdef double SMALL = 1e-100      # of beta, below which v is scaled

@@ -2,7 +2,8 @@
 
 from libc.stdint cimport int64_t
 
-from ..._kernels cimport BlockView, Lattice, Tokens
+from ..._kernels cimport Lattice, Tokens
+from ...chain._blocks cimport BlockView
 from ._lazy cimport LazyWeights
 
 

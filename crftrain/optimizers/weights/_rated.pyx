@@ -28,7 +28,8 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from ..._kernels cimport aligned, simd
+from ..._kernels cimport simd
+from ...chain._blocks cimport aligned
 
 cdef extern from *:
     void __builtin_prefetch(const void*) noexcept nogil

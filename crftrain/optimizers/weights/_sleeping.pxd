@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from ._descent cimport DescentWeights
-from ..._kernels cimport BlockView
+from ...chain._blocks cimport BlockView
 from ..loop._ordered cimport OrderedSteps
 
 

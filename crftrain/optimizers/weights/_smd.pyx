@@ -21,7 +21,7 @@ from libc.string cimport memset
 import numpy as np
 
 from ._descent cimport DescentWeights
-from ..._kernels cimport BlockView, Gradient, aligned
+from ...chain._blocks cimport BlockView, Gradient, aligned
 from ...chain._tangent cimport Curvature, Workspace
 from ._sleeping cimport SleepingSteps, SleepingWeights
 

@@ -1,0 +1,42 @@
+"""Views of weight vectors and gradients for the kernels."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from .._kernels cimport Blocks, Lattice, Tokens, Weights
+
+
+cdef int64_t whole_rows(layout) except -1
+cdef object aligned(int64_t n)          # n zeros that begin at a cache line
+
+
+cdef class BlockView:
+    cdef object layout
+    cdef int L, LP
+    cdef bint padded                    # dense blocks live in rows of LP, apart from the vector
+    cdef Blocks nodes, pairs
+    cdef double[::1] rows, vector
+    cdef uint64_t[::1] present
+    cdef int64_t n_rows
+    cdef object label
+    cdef int point_to(self, double[::1] vector) except -1
+    cdef void spread_rows(self) noexcept nogil
+    cdef void add_rows(self) noexcept nogil
+
+
+cdef class Scorer:
+    """A weight vector made ready for lattices."""
+    cdef Weights W
+    cdef BlockView view
+    cdef double[::1] trans, M, MT
+    cdef int use(self, double[::1] w) except -1
+
+
+cdef class Gradient:
+    """A sum of scattered residuals."""
+    cdef BlockView view
+    cdef double[::1] edge               # [L][LP]
+    cdef int use(self, double[::1] g) except -1
+    cdef void add(self, const Tokens* s, int64_t i, const Lattice* X) noexcept nogil
+    cdef void add_tokens(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil
+    cdef void add_rest(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil
+    cdef int collect(self) except -1

@@ -1,0 +1,153 @@
+"""The layout's blocks as the kernels see them: over a vector of weights, and over a sum of gradients."""
+
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+import numpy as np
+
+from .._kernels cimport padded_labels, scatter_nodes, scatter_pairs, set_transitions, simd
+
+
+cdef int64_t whole_rows(layout) except -1:
+    """How many attributes the kernels may take as rows of LP.
+
+    Where every block has all L labels, rows are read in place, a few numbers beyond their end; the last attributes
+    are left to the sparse way so that no row reaches past the vector.
+    """
+    cdef int64_t L = layout.n_labels
+    if layout.label is not None or L == 0:
+        return layout.dense
+    return max(0, layout.n_attributes - (padded_labels(L) - L + L - 1) // L)
+
+
+cdef object aligned(int64_t n):
+    """n zeros that begin at a cache line."""
+    memory = np.zeros(n + 8)
+    start = -memory.ctypes.data // 8 % 8
+    return memory[start:start + n]
+
+
+cdef class BlockView:
+    """The layout's blocks as the kernels see them, over a vector of weights or a gradient.
+
+    Padded: dense blocks are kept in rows of LP, apart from the vector. Else they are read in place, which takes
+    blocks that have all L labels.
+    """
+
+    def __init__(self, layout, *, padded=None):
+        cdef int L = layout.n_labels, LP = padded_labels(L)
+        cdef int64_t dense = whole_rows(layout)
+        cdef const int64_t[::1] ptr = layout.ptr, pair_ptr = layout.pair_ptr
+        cdef const int32_t[::1] label, pair = layout.pair
+        cdef int64_t a, p
+        self.layout, self.L, self.LP = layout, L, LP
+        self.nodes.whole = layout.label is None
+        self.padded = not self.nodes.whole if padded is None else padded
+        if self.nodes.whole:    # only the labels of the last few attributes are looked at
+            self.label = np.tile(np.arange(L, dtype=np.int32), layout.n_attributes - dense)
+        else:
+            self.label = np.ascontiguousarray(layout.label, dtype=np.int32)
+        label = self.label
+        self.n_rows = dense if self.padded else 0
+        self.rows = aligned(self.n_rows * LP)
+        self.nodes.stride = LP if self.padded else L
+        self.nodes.ptr, self.pairs.ptr = &ptr[0], &pair_ptr[0]
+        self.present = np.zeros(max(1, dense), np.uint64)
+        if self.padded and not self.nodes.whole and L <= 64:
+            for a in range(dense):
+                for p in range(ptr[a], ptr[a + 1]):
+                    self.present[a] |= (<uint64_t> 1) << label[p]
+            self.nodes.present = &self.present[0]
+        # labels are looked up by the position in the vector
+        self.nodes.label = (&label[0] if label.shape[0] else NULL) - (ptr[dense] if self.nodes.whole else 0)
+        self.pairs.label = (&pair[0] if pair.shape[0] else NULL) - pair_ptr[0]
+
+    cdef int point_to(self, double[::1] vector) except -1:
+        if vector.shape[0] != self.layout.n_features:
+            raise ValueError(f"{vector.shape[0]} numbers, expected {self.layout.n_features}")
+        self.vector = vector
+        self.nodes.w = self.pairs.w = &vector[0] if vector.shape[0] else NULL
+        self.nodes.rows = self.nodes.w if not self.padded else &self.rows[0] if self.rows.shape[0] else NULL
+        return 0
+
+    cdef void spread_rows(self) noexcept nogil:
+        """Whole rows from the vector; what has no weight stays zero."""
+        cdef int64_t a, p, j
+        for a in range(self.n_rows):
+            if self.nodes.whole:
+                for j in range(self.L):
+                    self.rows[a * self.LP + j] = self.vector[a * self.L + j]
+            else:
+                for p in range(self.nodes.ptr[a], self.nodes.ptr[a + 1]):
+                    self.rows[a * self.LP + self.nodes.label[p]] = self.vector[p]
+
+    cdef void add_rows(self) noexcept nogil:
+        """The vector += whole rows; what has no weight is dropped."""
+        cdef int64_t a, p, j
+        for a in range(self.n_rows):
+            if self.nodes.whole:
+                for j in range(self.L):
+                    self.vector[a * self.L + j] += self.rows[a * self.LP + j]
+            else:
+                for p in range(self.nodes.ptr[a], self.nodes.ptr[a + 1]):
+                    self.vector[p] += self.rows[a * self.LP + self.nodes.label[p]]
+
+
+cdef class Scorer:
+    def __init__(self, layout):
+        cdef int L = layout.n_labels, LP = padded_labels(L)
+        self.view = BlockView(layout)
+        self.trans, self.M, self.MT = aligned(L * LP), aligned(L * LP), aligned(L * LP)
+        self.W.L, self.W.LP = L, LP
+        self.W.trans, self.W.M, self.W.MT = &self.trans[0], &self.M[0], &self.MT[0]
+
+    cdef int use(self, double[::1] w) except -1:
+        """Take w (kept, not copied; call again when it has changed)."""
+        cdef const int32_t[::1] transition = self.view.layout.transition
+        cdef int64_t k, first = self.view.layout.transitions.start
+        cdef int L = self.W.L, LP = self.W.LP
+        self.view.point_to(w)
+        self.view.spread_rows()
+        self.W.nodes, self.W.pairs = self.view.nodes, self.view.pairs
+        for k in range(transition.shape[0]):
+            self.trans[transition[k] // L * LP + transition[k] % L] = w[first + k]
+        set_transitions(&self.W)
+        return 0
+
+
+cdef class Gradient:
+    def __init__(self, layout):
+        self.view = BlockView(layout)
+        self.edge = np.zeros(self.view.L * self.view.LP + 8)
+
+    cdef int use(self, double[::1] g) except -1:
+        """Sums will be added to g, those of whole rows and transitions by collect()."""
+        self.view.point_to(g)
+        self.view.rows[:] = 0
+        self.edge[:] = 0
+        return 0
+
+    cdef void add(self, const Tokens* s, int64_t i, const Lattice* X) noexcept nogil:
+        """g += F' (q, edge, P) of sequence i."""
+        scatter_nodes(s, &self.view.nodes, i, X.L, X.LP, X.q)
+        self.add_rest(s, s.seq[i], s.seq[i + 1] - s.seq[i], X)
+
+    cdef void add_tokens(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil:
+        """The same for T tokens of one sequence or several."""
+        simd.scatter(&s.nodes, &self.view.nodes, first, T, X.L, X.LP, X.q)
+        self.add_rest(s, first, T, X)
+
+    cdef void add_rest(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil:
+        """edge and P."""
+        simd.axpy(X.L * X.LP, 1.0, X.edge, &self.edge[0])
+        if s.pairs.ptr != NULL:
+            scatter_pairs(s, &self.view.pairs, first, T, X)
+
+    cdef int collect(self) except -1:
+        cdef const int32_t[::1] transition = self.view.layout.transition
+        cdef int64_t k, first = self.view.layout.transitions.start
+        cdef int L = self.view.L, LP = self.view.LP
+        with nogil:
+            self.view.add_rows()
+        for k in range(transition.shape[0]):
+            self.view.vector[first + k] += self.edge[transition[k] // L * LP + transition[k] % L]
+        return 0

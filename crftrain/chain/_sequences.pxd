@@ -1,0 +1,14 @@
+"""A corpus as the kernels see it."""
+
+from libc.stdint cimport int64_t
+
+from .._kernels cimport Tokens
+
+
+cdef class Sequences:
+    """A corpus as the kernels see it: occurrences of dense attributes first in each token."""
+    cdef Tokens s
+    cdef readonly int64_t n
+    cdef readonly object corpus
+    cdef object keep
+    cdef const int64_t[::1] block_ptr   # the layout's

@@ -1,0 +1,121 @@
+"""A corpus as the kernels see it."""
+
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memmove
+
+import numpy as np
+
+from .._kernels cimport Occurrences
+from ._blocks cimport whole_rows
+
+
+cdef class Sequences:
+    def __init__(self, corpus, layout):
+        cdef int64_t dense = whole_rows(layout)
+        cdef const int64_t[::1] seq = corpus.seq
+        cdef const int32_t[::1] label = corpus.label
+        self.corpus, self.n, self.block_ptr = corpus, len(corpus.seq) - 1, layout.ptr
+        self.s.seq = &seq[0]
+        self.s.label = &label[0] if label.shape[0] else NULL
+        self.keep = [corpus, set_occurrences(&self.s.nodes, corpus.nodes, dense)]
+        self.s.distinct = self.s.nodes
+        if corpus.pairs is not None and layout.pair.shape[0]:
+            self.keep.append(set_occurrences(&self.s.pairs, corpus.pairs, 0))
+
+    def list_distinct(self):
+        """`distinct`: each attribute of a sequence once, all at its first token. Good for those who go to blocks once a visit."""
+        cdef const Occurrences* o = &self.s.nodes
+        cdef int64_t tokens = self.s.seq[self.n], i, t, n = 0
+        cdef int64_t[::1] ptr = np.zeros(tokens + 1, np.int64), split = np.zeros(tokens + 1, np.int64)
+        cdef int32_t[::1] attr = np.empty(o.ptr[tokens] + 1, np.int32), seen = np.full(self.block_ptr.shape[0], -1, np.int32)
+        if self.s.distinct.ptr != o.ptr:
+            return
+        with nogil:
+            for i in range(self.n):
+                t = self.s.seq[i]
+                ptr[t] = n
+                n += list_sequence(o, &self.block_ptr[0], t, self.s.seq[i + 1], i, &seen[0], &attr[n], &split[t])
+                split[t] += ptr[t]
+                for t in range(self.s.seq[i] + 1, self.s.seq[i + 1] + 1):
+                    ptr[t] = split[t] = n
+        self.s.distinct.ptr, self.s.distinct.split, self.s.distinct.attr, self.s.distinct.value = &ptr[0], &split[0], &attr[0], NULL
+        self.keep += [ptr, split, attr]
+
+
+cdef int64_t list_sequence(
+    const Occurrences* o, const int64_t* block_ptr, int64_t first, int64_t end, int32_t number, int32_t* seen, int32_t* attr, int64_t* split
+) noexcept nogil:
+    """The different attributes of tokens first .. end - 1 to attr, where there is room for all; how many they are.
+
+    Rows, blocks of one weight, then the others: a CPU that foretells its branches goes through them faster.
+    """
+    cdef int64_t t, k, n = 0, room = o.ptr[end] - o.ptr[first], others = room
+    cdef int32_t a, new, one
+    for t in range(first, end):
+        for k in range(o.ptr[t], o.split[t]):
+            a = o.attr[k]
+            attr[n] = a
+            n += seen[a] != number
+            seen[a] = number
+    split[0] = n
+    for t in range(first, end):
+        for k in range(o.split[t], o.ptr[t + 1]):
+            a = o.attr[k]
+            new, one = seen[a] != number, block_ptr[a + 1] - block_ptr[a] == 1
+            seen[a] = number
+            attr[n if one else others - 1] = a  # the others backwards from the end of the room
+            n += new & one
+            others -= new & ~one
+    for k in range((room - others) // 2):
+        attr[others + k], attr[room - 1 - k] = attr[room - 1 - k], attr[others + k]
+    memmove(attr + n, attr + others, (room - others) * sizeof(int32_t))
+    return n + room - others
+
+
+cdef object set_occurrences(Occurrences* o, observations, int64_t dense):
+    """Dense attributes (number below `dense`) to the front of each token, in place and in their order."""
+    cdef const int64_t[::1] ptr = observations.ptr
+    cdef int32_t[::1] attr = observations.attr
+    cdef double[::1] value
+    cdef bint valued = observations.value is not None
+    split_array = np.empty(max(1, ptr.shape[0] - 1), np.int64)
+    cdef int64_t[::1] split = split_array
+    cdef int64_t t, k, at, move, longest = 0
+    cdef int32_t* later
+    cdef double* later_value
+    if valued:
+        value = observations.value
+    for t in range(ptr.shape[0] - 1):
+        longest = max(longest, ptr[t + 1] - ptr[t])
+    later = <int32_t*> malloc((longest + 1) * sizeof(int32_t))
+    later_value = <double*> malloc((longest + 1) * sizeof(double))
+    if later == NULL or later_value == NULL:
+        free(later)
+        free(later_value)
+        raise MemoryError()
+    with nogil:
+        for t in range(ptr.shape[0] - 1):
+            at, move = ptr[t], 0
+            for k in range(ptr[t], ptr[t + 1]):
+                if attr[k] < dense:
+                    attr[at] = attr[k]
+                    if valued:
+                        value[at] = value[k]
+                    at += 1
+                else:
+                    later[move] = attr[k]
+                    if valued:
+                        later_value[move] = value[k]
+                    move += 1
+            split[t] = at
+            for k in range(move):
+                attr[at + k] = later[k]
+                if valued:
+                    value[at + k] = later_value[k]
+    free(later)
+    free(later_value)
+    o.ptr, o.split = &ptr[0], &split[0]
+    o.attr = &attr[0] if attr.shape[0] else NULL
+    o.value = &value[0] if valued and value.shape[0] else NULL
+    return observations, split_array
