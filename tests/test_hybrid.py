@@ -84,7 +84,7 @@ def test_steps_lower_the_objective_of_their_batch():
         before = w.copy()
         opt._grow()
         opt._improve()
-        assert opt.problem.value(w) <= opt.problem.value(before)
+        assert opt.part.value(w) <= opt.part.value(before)
 
 
 def test_the_first_passes_lower_the_objective():

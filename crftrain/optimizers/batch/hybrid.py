@@ -32,33 +32,33 @@ from ._linesearch import armijo, strong_wolfe
 class Hybrid(lbfgs.LBFGS):
     def __init__(self, problem, w, rng, *, memory, growth, first_batch):
         super().__init__(problem, w, rng, memory=memory)
-        self.whole, self.n, self.growth, self.first = problem, problem.n_sequences, growth, first_batch
+        self.n, self.growth, self.first = problem.n_sequences, growth, first_batch
         self.order = rng.permutation(self.n)
         self.size = self.n if w.any() or first_batch >= self.n else 0
         self.search = strong_wolfe if self.size == self.n else armijo
 
     def step(self):
-        begin = self.whole.passes
+        begin = self.problem.passes
         while self.size < self.n:
             self._grow()
             if self.size < self.n:
                 self._improve()
-                if self.whole.passes >= begin + 1:
-                    return Step(self.f, self.problem.gap(self.w, self.g), exact=False, note=f"batch {self.size}")
+                if self.problem.passes >= begin + 1:
+                    return Step(self.f, self.part.gap(self.w, self.g), exact=False, note=f"batch {self.size}")
         return super().step()
 
     def _improve(self):
         """2) and 3) on a part."""
         if not self._search():  # the next batch will tell more
             self.history.clear()
-        self.whole.passes += self.problem.passes * self.size / self.n
+        self.problem.passes += self.part.passes * self.size / self.n
 
     def _grow(self):
         """1), f and g at w renewed."""
         before, self.size = self.size, max(self.first, min(int(self.growth * self.size) + 1, self.n))
         new, share = self._part(before, self.size), 1 - before / self.size
         f = new.value_and_gradient(self.w, self.d)
-        self.whole.passes += new.n_sequences / self.n
+        self.problem.passes += new.n_sequences / self.n
         self.f = f if before == 0 else (1 - share) * self.f + share * f
         self.g *= 1 - share
         self.d *= share
@@ -67,20 +67,20 @@ class Hybrid(lbfgs.LBFGS):
             raise TrainingError(f"a batch of {self.size}", f"its loss is {self.f}", "weights of moderate size")
         self.history.meet(self.g)
         if self.size == self.n:
-            self.problem, self.search = self.whole, strong_wolfe
+            self.part, self.search = self.problem, strong_wolfe
         else:
-            self.problem = self._part(0, self.size)
+            self.part = self._part(0, self.size)
 
     def _part(self, begin, end):
         """The objective over sequences begin .. end - 1 of the permutation."""
-        corpus = self.whole.sequences.corpus.take(self.order[begin:end])
-        return Problem(corpus, self.whole.layout, l2=self.whole.l2, threads=self.whole.threads)
+        corpus = self.problem.sequences.corpus.take(self.order[begin:end])
+        return Problem(corpus, self.problem.layout, l2=self.problem.l2, threads=self.problem.threads)
 
     def confirm(self):
         """The gap over all sequences."""
         g = np.empty_like(self.w)
-        f = self.whole.value_and_gradient(self.w, g)
-        return Step(f, self.whole.gap(self.w, g))
+        f = self.problem.value_and_gradient(self.w, g)
+        return Step(f, self.problem.gap(self.w, g))
 
 
 def memory(facts, options):

@@ -18,19 +18,19 @@ class LBFGS:
     search = staticmethod(strong_wolfe)
 
     def __init__(self, problem, w, rng, *, memory):
-        self.problem, self.w = problem, w
+        self.problem, self.part, self.w = problem, problem, w  # part: what steps look at
         self.history = History(memory, problem.n_features, problem.threads)
         self.g, self.d = w.copy(), w.copy()
         self.f = None
 
     def step(self):
         if self.f is None:
-            self.f = self.problem.value_and_gradient(self.w, self.g)
+            self.f = self.part.value_and_gradient(self.w, self.g)
             if self.w.any():  # a warm start may be the optimum: no search where there is nothing to find
-                return Step(self.f, self.problem.gap(self.w, self.g))
+                return Step(self.f, self.part.gap(self.w, self.g))
         if not self._search() and not (self.history.count and self._restart()):
-            return Step(self.f, self.problem.gap(self.w, self.g), done="no step lowers the objective any more: rounding")
-        return Step(self.f, self.problem.gap(self.w, self.g))
+            return Step(self.f, self.part.gap(self.w, self.g), done="no step lowers the objective any more: rounding")
+        return Step(self.f, self.part.gap(self.w, self.g))
 
     def _restart(self):
         """Forget the pairs and try the gradient itself."""
@@ -39,7 +39,7 @@ class LBFGS:
 
     def _search(self):
         """1) and 2); False if no step length was found."""
-        problem, w, g, d = self.problem, self.w, self.g, self.d
+        part, w, g, d = self.part, self.w, self.g, self.d
         fresh = not self.history.count
         slope = self.history.direction(g, d)
         if not slope < 0:
@@ -50,7 +50,7 @@ class LBFGS:
             point[:] = d
             point[:] *= a
             point[:] += w
-            self.f_trial = problem.value_and_gradient(point, gradient)
+            self.f_trial = part.value_and_gradient(point, gradient)
             return self.f_trial, float(gradient @ d)
 
         if self.search(phi, self.f, slope, (-slope) ** -0.5 if fresh else 1.0) is None:
