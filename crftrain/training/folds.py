@@ -12,9 +12,11 @@ from ..tagging.tag import score_corpus
 def cross_validate(settings, training, fit_point, *, stop=None):
     """A report of all predictions together; sequence i belongs to fold i mod N.
 
-    Attributes that only the left-out fold has get no weights. fit_point(settings, training) trains.
+    Attributes that only the left-out fold has get no weights. fit_point(settings, training) trains. A checkpoint is of the training
+    on everything alone: that of a fold would take its place, and nothing could go on from it.
     """
     corpus, folds = training.corpus, settings.folds
+    settings = replace(settings, checkpoint=None, resume=None)
     if folds > corpus.n_sequences:
         raise CrftrainError("--folds", f"{folds} folds of {corpus.n_sequences} sequences", "no more folds than sequences")
     fold, evaluation = np.arange(corpus.n_sequences) % folds, None
