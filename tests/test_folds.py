@@ -125,7 +125,7 @@ def test_a_signal_during_the_folds_ends_everything(settings, tmp_path):
 
 
 def test_the_folds_leave_the_checkpoint_to_the_training_on_everything(settings, tmp_path):
-    """Broken off in a fold, the state of an earlier run is what it was; at the end it is that of all sequences, from which one can go on."""
+    """Broken off in a fold, it is what it was; at the end it is that of all sequences, from which one can go on."""
     state, stop = tmp_path / "state.npz", StopSignal()
     learn(settings("sag", passes=2, checkpoint=str(state), checkpoint_every=1))
     kept, stop.number = state.read_bytes(), 2
