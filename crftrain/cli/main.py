@@ -15,6 +15,7 @@ from . import migrants, showing
 from .base import Command, column_option, write_lines
 from .check import check
 from .exchange import export
+from .explain import explain
 from .flags import (
     DEFAULT_ALGORITHM,
     DEFAULT_FOR_L1,
@@ -111,7 +112,9 @@ def commands():
     """
 
 
-for command in (check, tag, evaluate, export, showing.dump, showing.info, showing.features, showing.algorithms, showing.completion):
+for command in (check, explain):
+    commands.add_command(command)
+for command in (tag, evaluate, export, showing.dump, showing.info, showing.features, showing.algorithms, showing.completion):
     commands.add_command(command)
 
 

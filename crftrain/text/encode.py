@@ -238,10 +238,10 @@ class Encoder:
 
     Whether a gold label is there is settled by the first sentence of each source. Columns: there are as many as in training, or one
     fewer. Items: gold says yes, no, or auto, which is yes if the first field is a label of the vocabulary. Threads may share an
-    Encoder, if the first sentence of a source comes before the others.
+    Encoder, if the first sentence of a source comes before the others. With learn, what the vocabulary has not gets a number too.
     """
 
-    def __init__(self, vocabulary, *, gold="auto"):
+    def __init__(self, vocabulary, *, gold="auto", learn=False):
         if gold not in ("yes", "no", "auto"):
             raise ValueError(f"gold {gold!r}")
         self._vocabulary, self._option = vocabulary, gold
@@ -249,13 +249,13 @@ class Encoder:
         self._sources, self._source = {}, None  # source: (first sentence, its number of columns, gold); the one the builder expects
         self._labels = StringTable.from_names([label.encode() for label in vocabulary.labels])
         if vocabulary.format == "items":
-            self._builder = Items(self._labels, vocabulary.attributes, learn=False)
+            self._builder = Items(self._labels, vocabulary.attributes, learn=learn)
             return
         vocabulary.template.check(vocabulary.n_columns, vocabulary.label_column)
         if not 0 <= vocabulary.label_column < vocabulary.n_columns:
             raise ValueError(f"label column {vocabulary.label_column} of {vocabulary.n_columns}")
         tables = self._labels, vocabulary.attributes, vocabulary.pair_attributes
-        self._builder = Columns(vocabulary.template, *tables, learn=False)
+        self._builder = Columns(vocabulary.template, *tables, learn=learn)
 
     def sentence(self, sentence):
         """The Corpus of one sentence."""
