@@ -9,7 +9,9 @@ SOURCES := setup.py pyproject.toml $(shell find crftrain -name '*.pyx' -o -name 
 build: $(VENV)/built
 $(VENV)/built: $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "setuptools>=77" "Cython>=3.1" "numpy>=2.0"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "setuptools>=77" "Cython>=3.2" "numpy>=2.0"
+	@echo "compiling the kernels: about a minute on two cores"
+	$(BIN)/python setup.py --quiet build_ext --inplace
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[test,lint]"
 	touch $@
 

@@ -6,32 +6,47 @@ from pathlib import Path
 import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 JOBS = os.cpu_count() or 1
+SHARED = "crftrain._cython"  # what Cython gives to every module, memory views above all: compiled once, imported by the rest
+SIMD = Path("crftrain/chain/simd")
 DIRECTIVES = {"language_level": 3, "boundscheck": False, "wraparound": False, "cdivision": True, "initializedcheck": False}
+FLAGS = [] if os.name == "nt" else ["-O3", "-fno-math-errno", "-g0", "-Wno-array-bounds"]
 
 
 def extension(path):
     """One .pyx; _kernels carries the C body with the inner loops."""
-    name = ".".join(path.with_suffix("").parts)
-    sources = [str(path)] + (["crftrain/chain/simd/_simd.c"] if path.stem == "_kernels" else [])
     return Extension(
-        name,
-        sources,
-        include_dirs=[numpy.get_include(), "crftrain/chain/simd"],
-        depends=[f"crftrain/chain/simd/_simd{part}.h" for part in ("", "_body", "_rates", "_table", "_adagrad")],
+        ".".join(path.with_suffix("").parts),
+        [str(path)] + ([str(SIMD / "_simd.c")] if path.stem == "_kernels" else []),
+        include_dirs=[numpy.get_include(), str(SIMD)],
+        depends=[str(header) for header in sorted(SIMD.glob("*.h"))],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
-        extra_compile_args=[] if os.name == "nt" else ["-O3", "-fno-math-errno"],
+        extra_compile_args=FLAGS,
     )
 
 
-def compile_in_parallel(modules):
-    """Cython files to C, several at once where the machine has the cores."""
-    return cythonize(modules, compiler_directives=DIRECTIVES, nthreads=JOBS if os.name != "nt" else 0)
+class Build(build_ext):
+    """Cython runs here, when something is built, and not for each question that an installer asks; each module is told."""
+
+    def finalize_options(self):
+        self.distribution.ext_modules[:] = cythonize(
+            self.distribution.ext_modules,
+            compiler_directives=DIRECTIVES,
+            nthreads=JOBS if os.name != "nt" else 0,
+            shared_utility_qualified_name=SHARED,
+            quiet=True,
+        )
+        super().finalize_options()
+        self.parallel, self.compiled = JOBS, 0
+
+    def build_extension(self, ext):
+        super().build_extension(ext)
+        self.compiled += 1
+        print(f"[{self.compiled}/{len(self.extensions)}] {ext.name}", flush=True)
 
 
 if __name__ == "__main__":
-    setup(
-        ext_modules=compile_in_parallel([extension(path) for path in sorted(Path("crftrain").rglob("_*.pyx"))]),
-        options={"build_ext": {"parallel": JOBS}},
-    )
+    modules = [extension(path) for path in sorted(Path("crftrain").rglob("_*.pyx"))]
+    setup(ext_modules=[*modules, Extension(SHARED, [], extra_compile_args=FLAGS)], cmdclass={"build_ext": Build})
