@@ -17,9 +17,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .._kernels import Decoder, Sequences
+from ..chain._sequences import Sequences
 from ..text._strings import StringTable
 from ..text.encode import Encoder
+from ._decoder import Decoder
 from ._paths import Edges, best_paths, node_scores, parted, said
 
 
