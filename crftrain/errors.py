@@ -3,7 +3,7 @@
     train.txt:812: 2 columns, expected 3 as on line 1
     ^ place        ^ finding  ^ expectation
 
-cli.py turns a CrftrainError into one line on stderr and exit status 1; nothing else catches them.
+The commands turn a CrftrainError into one line on stderr and exit status 1, a SettingsError into wrong usage and status 2.
 """
 
 
@@ -33,3 +33,7 @@ class ModelError(CrftrainError):
 
 class TrainingError(CrftrainError):
     """Numbers that left the range of floating point; place is the algorithm."""
+
+
+class SettingsError(CrftrainError, ValueError):
+    """Something asked for that cannot be done, found before anything is read; a command shows it as wrong usage."""

@@ -16,8 +16,8 @@ from crftrain import optimizers
 from crftrain.chain.layout import arrange, number
 from crftrain.cli import main as cli
 from crftrain.text.encode import read_corpus
+from crftrain.training.settings import Settings
 from crftrain.training.strength import Strength
-from crftrain.training.train import Settings
 
 os.environ.pop("PYTHONUNBUFFERED", None)  # programs under test buffer their streams, as anyone's do
 

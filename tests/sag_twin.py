@@ -22,7 +22,8 @@ from problems import Instance
 
 from crftrain import optimizers
 from crftrain.chain._problem import Problem
-from crftrain.training.train import Settings, prepare
+from crftrain.training.learn import prepare
+from crftrain.training.settings import Settings
 
 FLAT = 1e-8  # algorithm 1, line 12: no search for a gradient so small
 

@@ -78,7 +78,7 @@ def test_version():
         ("learn --patience 3 t", "--patience needs --dev"),
         ("learn --folds 3 --lambda 1,2 t", "--folds takes one strength"),
         ("learn --folds 1 t", "--folds"),
-        ("learn --format items -t chunk t", "-t does not apply"),
+        ("learn --format items -t chunk t", "--template does not apply"),
         ("learn --format xml t", "'xml' is not one of"),
         ("learn --features some t", "'some' is not one of"),
         ("learn -j 0 t", "0 is not in the range"),

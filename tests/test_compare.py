@@ -2,17 +2,20 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from observers import Hearing
 
 from crftrain import optimizers
 from crftrain.cli.main import commands
 from crftrain.errors import CrftrainError, TrainingError
 from crftrain.report import plot
 from crftrain.training import race as compare
-from crftrain.training import train as learn
+from crftrain.training.learn import prepare
+from crftrain.training.settings import Settings
 from crftrain.training.strength import Strength
 
 TEMPLATE = "U00:%x[0,0]\nU01:%x[0,1]\nU02:%x[-1,1]/%x[0,1]\nB\n"
@@ -44,7 +47,7 @@ def raced(small):
 
 def settings(small, **changes):
     lbfgs = optimizers.get("lbfgs")
-    base = learn.Settings(
+    base = Settings(
         paths=(str(small / "train.txt"),),
         algorithm=lbfgs,
         options=lbfgs.defaults(),
@@ -54,7 +57,7 @@ def settings(small, **changes):
         passes=5,
         tol=0.0,
     )
-    return learn.replace(base, **changes)
+    return replace(base, **changes)
 
 
 def test_the_summary_has_a_row_for_each_run_in_the_stated_columns_and_reads_back(raced):
@@ -82,10 +85,10 @@ def test_no_run_gets_below_the_optimum_whose_certificate_is_kept(raced):
 
 def test_an_optimum_once_found_is_not_looked_for_again(raced, small):
     said = []
-    training = learn.prepare(settings(small))
-    compare.optimum(settings(small), training, raced[0], said.append)
+    training = prepare(settings(small))
+    compare.optimum(settings(small), training, raced[0], Hearing(said))
     assert not any("looking" in text for text in said)
-    compare.optimum(settings(small, lambdas=(Strength(2.0, True),)), training, raced[0], said.append)
+    compare.optimum(settings(small, lambdas=(Strength(2.0, True),)), training, raced[0], Hearing(said))
     assert any("looking" in text for text in said)
 
 
@@ -103,19 +106,19 @@ def test_a_run_that_fails_is_a_row_and_the_others_go_on(small, monkeypatch, tmp_
 
     def get(name):
         algorithm = real(name)
-        return learn.replace(algorithm, make=broken) if name == "svrg" else algorithm
+        return replace(algorithm, make=broken) if name == "svrg" else algorithm
 
     monkeypatch.setattr(optimizers, "get", get)
     entrants = [compare.Entrant.parse(text) for text in ("svrg", "lbfgs")]
-    runs, _ = compare.compare(settings(small), entrants, out=tmp_path)
+    runs, _ = compare.compare(settings(small, out=str(tmp_path)), entrants)
     assert runs[0].error.startswith("failed: sgd: weights of 1e300") and len(runs[1].curve) == 5
     assert [row["reason"][:6] for row in compare.read_summary(tmp_path / "summary.tsv")] == ["failed", "limit "]
 
 
 def test_runs_in_two_processes_are_the_same_runs(small, tmp_path):
     entrants = [compare.Entrant.parse("lbfgs"), compare.Entrant.parse("sag")]
-    together, _ = compare.compare(settings(small), entrants, out=tmp_path / "a")
-    apart, _ = compare.compare(settings(small), entrants, out=tmp_path / "b", jobs=2)
+    together, _ = compare.compare(settings(small, out=str(tmp_path / "a")), entrants)
+    apart, _ = compare.compare(settings(small, out=str(tmp_path / "b")), entrants, jobs=2)
     assert [[point[2] for point in run.curve] for run in together] == [[point[2] for point in run.curve] for run in apart]
     assert len((tmp_path / "b" / "runs.jsonl").read_text(encoding="utf-8").splitlines()) == 14
 
@@ -129,7 +132,7 @@ def test_an_entrant_that_does_not_exist_is_a_usage_error(text, small):
 def test_a_folder_that_cannot_be_made_is_named(small):
     out = small / "train.txt" / "race"
     with pytest.raises(CrftrainError, match="race: the folder cannot be made: "):
-        compare.compare(settings(small), [compare.Entrant.parse("lbfgs")], out=out)
+        compare.compare(settings(small, out=out), [compare.Entrant.parse("lbfgs")])
 
 
 def test_a_band_is_the_least_the_median_and_the_greatest_of_its_curves():

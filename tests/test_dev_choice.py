@@ -5,13 +5,15 @@ import json
 import numpy as np
 import pytest
 import reference
+from observers import Hearing
 from problems import larger, text
 
 from crftrain import optimizers
-from crftrain.cli.flags import DEFAULT_ALGORITHM, DEFAULT_FOR_L1, default_algorithm
-from crftrain.tagging.tag import HeldOutData
+from crftrain.cli.flags import AlgorithmCommand
 from crftrain.text.encode import Corpus
-from crftrain.training import train as learn
+from crftrain.training.heldout import HeldOutData
+from crftrain.training.learn import learn
+from crftrain.training.settings import DEFAULT_ALGORITHM, DEFAULT_FOR_L1, Settings
 from crftrain.training.strength import Strength
 
 PATH = (Strength(30, True), Strength(10, True), Strength(3, True), Strength(1, True), Strength(0.1, True))
@@ -26,7 +28,7 @@ def files(tmp_path):
 
 
 def run(files, tmp_path, **wanted):
-    settings = learn.Settings(
+    settings = Settings(
         paths=(str(files[0]),),
         algorithm=optimizers.get("owlqn"),
         options=optimizers.get("owlqn").defaults(),
@@ -38,7 +40,7 @@ def run(files, tmp_path, **wanted):
         **wanted,
     )
     said = []
-    outcome = learn.learn(settings, say=said.append)
+    outcome = learn(settings, Hearing(said))
     return outcome, [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()], said
 
 
@@ -90,4 +92,4 @@ def test_the_likelihood_is_the_mean_log_probability_of_the_gold_labels():
     ],
 )
 def test_l1_without_a_gets_an_algorithm_that_can(args, name):
-    assert default_algorithm(args) == name
+    assert AlgorithmCommand.default(args) == name

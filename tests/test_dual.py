@@ -11,8 +11,9 @@ from problems import KINDS, kind, larger
 from crftrain import optimizers
 from crftrain.chain._problem import Problem
 from crftrain.errors import TrainingError
+from crftrain.training.learn import prepare
 from crftrain.training.loop import Limits, fit
-from crftrain.training.train import Settings, prepare
+from crftrain.training.settings import Settings
 
 DUAL = [name for name in optimizers.names() if optimizers.get(name).gap == "duality"]
 WAYS = {"oeg": ("oeg", {}), "oeg in batch mode": ("oeg", {"batch_mode": True}), "sdca": ("sdca", {})}

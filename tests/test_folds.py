@@ -4,15 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from observers import Hearing
 from problems import BOTH, instance
 
 from crftrain.chain.layout import arrange
 from crftrain.errors import CrftrainError
 from crftrain.model.model import load
 from crftrain.tagging.evaluate import Evaluation
+from crftrain.training.events import SILENT
 from crftrain.training.folds import cross_validate
-from crftrain.training.loop import StopSignal
-from crftrain.training.train import Training, fit_point, learn, prepare
+from crftrain.training.learn import learn, prepare
+from crftrain.training.train import Training, fit_point
 
 
 def tokens(corpus, i):
@@ -54,11 +56,11 @@ def validated(settings):
         asked = settings(folds=folds, **changes)
         training, seen = prepare(asked), []
 
-        def watched(settings, part, *, stop=None):
+        def watched(settings, part, **how):
             seen.append(part)
-            return fit_point(settings, part, stop=stop)
+            return fit_point(settings, part, **how)
 
-        return cross_validate(asked, training, watched), asked, training, seen
+        return cross_validate(asked, training, watched, SILENT), asked, training, seen
 
     return run
 
@@ -108,7 +110,7 @@ def test_more_folds_than_sequences_are_refused(settings):
 
 def test_the_model_is_trained_on_everything_afterwards(settings, tmp_path):
     said = []
-    learn(settings(folds=2, passes=3), say=said.append)
+    learn(settings(folds=2, passes=3), Hearing(said))
     with_folds = (tmp_path / "model.bin").read_bytes()
     assert sum(text.startswith("2 folds, each tagged by a model of the others:\nprocessed") for text in said) == 1
     learn(settings(passes=3))
@@ -117,10 +119,17 @@ def test_the_model_is_trained_on_everything_afterwards(settings, tmp_path):
 
 
 def test_a_signal_during_the_folds_ends_everything(settings, tmp_path):
-    stop = StopSignal()
-    stop.number = 2
+    asked = []
+
+    class Interrupted(Hearing):
+        @property
+        def interrupted(self):
+            asked.append(1)
+            return "interrupted" if len(asked) > 3 else None
+
     with pytest.raises(KeyboardInterrupt):
-        learn(settings(folds=2), stop=stop)
+        learn(settings(folds=2, tol=0), Interrupted())
+    assert len(asked) > 3
     assert not (tmp_path / "model.bin").exists()
 
 
@@ -141,7 +150,7 @@ def test_labels_that_only_one_fold_has(settings, tmp_path):
     blocks = ["a x B-A\nb y O\n", "b y O\na x B-A\n", "c z B-C\na x B-A\n", "a x B-A\nb y O\n"]
     (tmp_path / "few.txt").write_text("\n".join(blocks), encoding="utf-8")
     said = []
-    learn(settings(paths=(str(tmp_path / "few.txt"),), folds=4, transitions="observed"), say=said.append)
+    learn(settings(paths=(str(tmp_path / "few.txt"),), folds=4, transitions="observed"), Hearing(said))
     report = next(text for text in said if text.startswith("4 folds"))
     assert "processed 8 tokens with 5 phrases" in report
 

@@ -7,16 +7,17 @@ from dataclasses import replace
 import numpy as np
 import problems
 import pytest
+from observers import Hearing, InterruptedAt
 
 from crftrain.errors import CrftrainError, DataError, ModelError, TrainingError
 from crftrain.model.model import load
 from crftrain.optimizers.base import Algorithm, Step
 from crftrain.tagging.tag import Tagger
 from crftrain.text.read import Sentence, sentences
-from crftrain.training import train as learning
-from crftrain.training.loop import StopSignal
+from crftrain.training import train
+from crftrain.training.learn import learn, prepare
+from crftrain.training.settings import Settings
 from crftrain.training.strength import Strength
-from crftrain.training.train import learn, points, prepare
 
 START = {"event", "algorithm", "options", "n_sequences", "n_tokens", "n_labels", "n_attributes", "n_features", "lambda", "l1"}
 START |= {"threads", "seed", "encode_seconds", "version"}
@@ -180,14 +181,10 @@ def test_held_out_data_choose_among_the_points(settings, tmp_path, dev_file, ord
 
 def test_the_points_of_a_path():
     def pairs(l2, l1):
-        return [(str(a), str(b)) for a, b in points(replace_strengths(l2, l1))]
+        return [(str(a), str(b)) for a, b in Settings(lambdas=l2, l1s=l1).points]
 
     assert pairs("1/n,2/n", "0") == [("1/n", "0"), ("2/n", "0")]
     assert pairs("0", "1,0.5/n") == [("0", "1"), ("0", "0.5/n")]
-
-
-def replace_strengths(l2, l1):
-    return learning.Settings(paths=(), algorithm=None, options={}, lambdas=lambdas(l2), l1s=lambdas(l1))
 
 
 @pytest.mark.parametrize("text, number", [("0.5", 0.5), ("1/n", 1 / 40), (" 3 / n ", 3 / 40), ("0", 0), ("1e-3/n", 1e-3 / 40)])
@@ -285,7 +282,7 @@ def test_sequences_are_counted_as_they_are(settings, tmp_path):
     said = []
     for end in ("", "\n", "\n\n", "\n\n\n \n"):
         (tmp_path / "some.txt").write_text("\n\n".join(["a x B-X\nb y O"] * 7) + end, encoding="utf-8")
-        learn(settings(paths=(str(tmp_path / "some.txt"),), passes=1), say=said.append)
+        learn(settings(paths=(str(tmp_path / "some.txt"),), passes=1), Hearing(said))
     assert [line for line in said if "7 sequences, 14 tokens, 2 labels" in line] == said[1::3]
 
 
@@ -403,17 +400,17 @@ def test_training_that_fails_leaves_the_model_untouched(settings, tmp_path):
 
 
 def test_more_memory_than_there_is_is_refused(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr(learning, "free_memory", lambda: 10_000)
+    monkeypatch.setattr(train, "free_memory", lambda: 10_000)
     with pytest.raises(TrainingError, match=r"lbfgs: [0-9,]+ features take \d+ MB \(.*\), and 0 MB are free, expected less: "):
         learn(settings())
     assert not (tmp_path / "model.bin").exists()
-    monkeypatch.setattr(learning, "free_memory", lambda: None)  # a system that does not say
+    monkeypatch.setattr(train, "free_memory", lambda: None)  # a system that does not say
     learn(settings(passes=1))
 
 
 def test_features_and_memory_are_said_before_training(settings):
     said = []
-    learn(settings(passes=1), say=said.append)
+    learn(settings(passes=1), Hearing(said))
     training = prepare(settings())
     counted = next(text for text in said if "features;" in text)
     assert f"{training.layout.n_features:,} features; memory: " in counted
@@ -424,9 +421,7 @@ def test_features_and_memory_are_said_before_training(settings):
 
 
 def test_a_signal_saves_what_there_is(settings, tmp_path):
-    stop = StopSignal()
-    stop.number = 2
-    outcome = learn(settings(lambdas=lambdas("10/n,1/n"), log=str(tmp_path / "log")), stop=stop)
+    outcome = learn(settings(lambdas=lambdas("10/n,1/n"), log=str(tmp_path / "log")), InterruptedAt(1))
     assert (outcome.reason, outcome.iteration) == ("interrupted by SIGINT", 1)
     assert load(tmp_path / "model.bin").facts["reason"] == "interrupted by SIGINT"
     assert load(tmp_path / "model.bin").facts["lambda"] == 10 / 40  # and no second point

@@ -11,9 +11,9 @@ from sag_twin import SAMPLERS, Saga, TwoDraws, assert_same_steps, optimum, soft,
 
 from crftrain import optimizers
 from crftrain.errors import TrainingError
+from crftrain.training.learn import learn
 from crftrain.training.loop import Limits, fit
 from crftrain.training.strength import Strength
-from crftrain.training.train import learn
 
 EXACT = {"table_precision": "double"}
 TABLES = ("mixed", "marginals")

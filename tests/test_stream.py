@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import problems
@@ -46,7 +47,7 @@ def run(settings, tmp_path):
         (tmp_path / "stream.txt").write_text(text)
         paths = changes.pop("paths", (str(tmp_path / "stream.txt"),))
         asked = settings(name, paths=paths, options=options_of(name, **(options or {})), **{"lambdas": (Strength(0.01),), **changes})
-        stream.learn_stream(asked, save_every=save_every, n_hint=n_hint)
+        stream.learn_stream(replace(asked, stream=True, save_every=save_every, n_hint=n_hint))
         return model.load(tmp_path / "model.bin")
 
     return learn

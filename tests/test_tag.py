@@ -10,9 +10,10 @@ import pytest
 from crftrain.errors import DataError
 from crftrain.model.model import load
 from crftrain.tagging import tag as tagging
-from crftrain.tagging.tag import HeldOutData, Output, Tagger, score_corpus, tag_stream
+from crftrain.tagging.tag import Output, Tagger, tag_stream
 from crftrain.text.read import Sentence, sentences
-from crftrain.training.train import learn
+from crftrain.training.heldout import HeldOutData, score_corpus
+from crftrain.training.learn import learn
 
 
 @pytest.fixture
@@ -296,7 +297,7 @@ def test_scoring_a_corpus_counts_right_labels():
 
 
 def test_held_out_data_are_scored_as_tag_and_eval_would(model, train_file):
-    heldout = HeldOutData(str(train_file), model.vocabulary)
+    heldout = HeldOutData.read(str(train_file), model.vocabulary)
     score, shown = heldout.scorer(model.layout)(model.w)
     tagger = Tagger(model)
     rows = [line.split() for one in sentences(str(train_file)) for line in tagger.tag(one).decode().split("\n")[:-2]]

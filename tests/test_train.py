@@ -11,7 +11,8 @@ import pytest
 
 from crftrain.errors import TrainingError
 from crftrain.optimizers.base import Step
-from crftrain.training.loop import HeldOut, Limits, Plateau, Progress, StopSignal, fit
+from crftrain.training.loop import HeldOut, Limits, Plateau, Progress, fit
+from crftrain.training.signals import StopSignal
 
 
 class FakeProblem:
@@ -285,8 +286,8 @@ def test_the_first_signal_stops_after_the_running_step(number, name):
             os.kill(os.getpid(), number)
             time.sleep(0.001)
 
-    with StopSignal(said.append) as stop:
-        outcome, _, _ = run(gaps(0.5), stop, send)
+    with StopSignal(said.append) as stop, stop.busy():
+        outcome, _, _ = run(gaps(0.5), stop.step, send)
     assert outcome.reason == f"interrupted by {name}"
     assert outcome.iteration in (3, 4)
     assert stop.number == number
@@ -300,7 +301,7 @@ def test_a_second_signal_aborts():
         time.sleep(0.001)
 
     steps = []
-    with StopSignal() as stop, pytest.raises(KeyboardInterrupt):
+    with StopSignal() as stop, stop.busy(), pytest.raises(KeyboardInterrupt):
         run(gaps(0.5), send, send, steps.append)
     assert stop.number == signal.SIGINT
     assert steps == []

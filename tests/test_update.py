@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import problems
 import pytest
+from observers import Hearing
 from test_warmstart import MACROS, by_name
 
 from crftrain import optimizers
 from crftrain.errors import DataError, ModelError, TrainingError
 from crftrain.model import model
+from crftrain.training.learn import learn, prepare
 from crftrain.training.strength import Strength
-from crftrain.training.train import learn, prepare
 from crftrain.training.update import update
 
 OLD = problems.text(1, words=40, labels=("B-X", "I-X", "O"))
@@ -37,8 +38,8 @@ def go_on(settings, tmp_path):
     """go_on(paths, algorithm=..., replay=...) -> Outcome of an update of old.bin, without strengths of its own."""
 
     def run(paths, *, replay=(), said=None, **changes):
-        asked = settings(paths=tuple(paths), init=str(tmp_path / "old.bin"), **{"lambdas": (), "l1s": (), **changes})
-        return update(asked, replay=tuple(replay), say=[].append if said is None else said.append)
+        own = {"lambdas": (), "l1s": (), "update": True, "replay": tuple(replay), **changes}
+        return update(settings(paths=tuple(paths), init=str(tmp_path / "old.bin"), **own), Hearing(said))
 
     return run
 

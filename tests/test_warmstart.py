@@ -9,9 +9,9 @@ from sag_twin import optimum, start
 from crftrain.errors import ModelError
 from crftrain.model import model
 from crftrain.model.warmstart import initial_weights
+from crftrain.training.learn import learn, prepare
 from crftrain.training.loop import Limits, fit
 from crftrain.training.strength import Strength
-from crftrain.training.train import learn, prepare
 
 NAMES = ["sag", "saga", "svrg"]
 MACROS = "U00:%x[0,0]\nU01:%x[-1,0]/%x[0,0]\nU02:%x[0,1]\nB00:%x[0,1]\nB01:%x[-1,1]/%x[0,1]\nB\n"

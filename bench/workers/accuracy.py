@@ -9,13 +9,13 @@ from _corpus import encode
 from _shared import orders, report
 
 from crftrain.chain._problem import Problem
-from crftrain.tagging.tag import HeldOutData
+from crftrain.training.heldout import HeldOutData
 from crftrain.training.race import Entrant
 
 
 def main(train, test, passes, runs, strength, **how):
     corpus, vocabulary, layout = encode(train, **how)
-    score = HeldOutData(test, vocabulary).scorer(layout)
+    score = HeldOutData.read(test, vocabulary).scorer(layout)
     percent = []
     for text, seed in runs:
         entrant = Entrant.parse(text)

@@ -8,11 +8,10 @@ import time
 
 from _shared import orders, report
 
-from crftrain import optimizers
 from crftrain.chain._problem import Problem
 from crftrain.training import race as compare
-from crftrain.training import train as learn
-from crftrain.training.strength import Strength
+from crftrain.training import train as training
+from crftrain.training.settings import Settings
 
 aside = 0.0
 
@@ -42,20 +41,18 @@ class TimedProblem(Problem):
 class TimedTest(compare.HeldOutData):
     """Neither is the scoring of the test file."""
 
-    __init__ = timed(compare.HeldOutData.__init__)
+    read = timed(compare.HeldOutData.read)
 
     def scorer(self, *args, **kwargs):
         return timed(super().scorer(*args, **kwargs))
 
 
 def main(train, out, entrants, repeat, test, **settings):
-    compare.optimum, learn.prepare = timed(compare.optimum), timed(learn.prepare)
-    learn.Problem, compare.HeldOutData = TimedProblem, TimedTest
-    algorithm = optimizers.get("sag")
-    own = {"paths": (train,), "algorithm": algorithm, "options": algorithm.defaults(), "tol": 0.0}
-    settings = learn.Settings(**own, lambdas=Strength.parse_list("1/n"), l1s=Strength.parse_list("0"), **settings)
+    compare.optimum, compare.prepare = timed(compare.optimum), timed(compare.prepare)
+    training.Problem, compare.HeldOutData = TimedProblem, TimedTest
+    settings = Settings(paths=(train,), algorithm="sag", tol=0.0, lambdas="1/n", l1s="0", test=test, out=out, **settings)
     started = time.perf_counter()
-    runs, _ = compare.compare(settings, [compare.Entrant.parse(text) for text in entrants], out=out, test=test, repeat=repeat)
+    runs, _ = compare.compare(settings, [compare.Entrant.parse(text) for text in entrants], repeat=repeat)
     whole = time.perf_counter() - started
     seconds = {run.name: [] for run in runs}
     for run in runs:

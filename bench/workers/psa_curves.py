@@ -12,7 +12,7 @@ from _shared import orders, report
 
 from crftrain import optimizers
 from crftrain.chain._problem import Problem
-from crftrain.tagging.tag import HeldOutData
+from crftrain.training.heldout import HeldOutData
 
 PSA = optimizers.get("psa")
 
@@ -39,7 +39,7 @@ def follow(problem, score, options, seed, marks):
 
 def main(train, test, runs, **how):
     corpus, vocabulary, layout = encode(train, **how)
-    problem, score = Problem(corpus, layout, l2=1 / corpus.n_sequences), HeldOutData(test, vocabulary).scorer(layout)
+    problem, score = Problem(corpus, layout, l2=1 / corpus.n_sequences), HeldOutData.read(test, vocabulary).scorer(layout)
     return {"runs": [follow(problem, score, **run) for run in runs]}
 
 

@@ -4,32 +4,21 @@ import contextlib
 import errno
 import os
 import sys
-from functools import partial
 
 import click
 
-from .. import __version__, optimizers
+from .. import __version__
 from ..errors import CrftrainError
-from ..training.loop import StopSignal
+from ..training.events import Observers
+from ..training.settings import DEFAULT_ALGORITHM, DEFAULT_FOR_L1
+from ..training.signals import StopSignal
 from . import migrants, showing
-from .base import Command, column_option, write_lines
+from .base import Command, write_lines
 from .check import check
 from .exchange import export
 from .explain import explain
-from .flags import (
-    DEFAULT_ALGORITHM,
-    DEFAULT_FOR_L1,
-    NUMBER,
-    STRENGTH,
-    STRENGTHS,
-    AlgorithmCommand,
-    UpdateCommand,
-    check_stream,
-    run_training,
-    say_now,
-    strengths,
-    training_options,
-)
+from .flags import NUMBER, STRENGTH, STRENGTHS, AlgorithmCommand, UpdateCommand, asked, setting, training_options
+from .progress import Console, run_training, say_now
 from .tagging import evaluate, tag
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -126,7 +115,6 @@ for command in (tag, evaluate, export, showing.dump, showing.info, showing.featu
     "-a",
     "--algorithm",
     metavar="NAME",
-    default=DEFAULT_ALGORITHM,
     help=f"Training algorithm; `crftrain algorithms` lists them.  [default: {DEFAULT_ALGORITHM}; {DEFAULT_FOR_L1} with --l1]",
 )
 @click.option("-m", "--model", default="model.bin", show_default=True, help="Where the model is written.")
@@ -140,44 +128,23 @@ for command in (tag, evaluate, export, showing.dump, showing.info, showing.featu
     help="Squared penalty: X or X/n, n the number of sequences; a list is a path.  [default: 1/n; 0 with --l1]",
 )
 @click.option("--l1", "l1s", type=STRENGTHS, help="Absolute penalty: X or X/n; a list is a path.  [default: 0]")
-@click.option(
-    "--features",
-    type=click.Choice(["observed", "full"]),
-    default="observed",
-    show_default=True,
-    help="Weights for pairs of attribute and label seen in training, or for all.",
-)
-@click.option(
-    "--transitions",
-    type=click.Choice(["full", "observed"]),
-    default="full",
-    show_default=True,
-    help="Weights for all pairs of labels, or for those seen.",
-)
-@click.option("--min-freq", type=click.IntRange(min=0), default=0, metavar="N", help="Drop attributes that occur fewer than N times.")
-@click.option("--format", type=click.Choice(["conll", "items"]), default="conll", show_default=True, help="Columns, or CRFsuite's items.")
-@column_option("--label-column", -1, "Column of the labels, from 0, or from the end if negative.")
-@click.option("--folds", type=click.IntRange(min=2), metavar="N", help="Cross-validate with N folds first, then train on everything.")
+@setting("--features", help="Weights for pairs of attribute and label seen in training, or for all.")
+@setting("--transitions", help="Weights for all pairs of labels, or for those seen.")
+@setting("--min-freq", help="Drop attributes that occur fewer than N times.")
+@setting("--format", help="Columns, or CRFsuite's items.")
+@click.option("--label-column", type=int, help="Column of the labels, from 0, or from the end if negative.  [default: -1]")
+@setting("--folds", help="Cross-validate with N folds first, then train on everything.")
 @click.option("--init", metavar="MODEL", help="Start from the weights of a model, by the names of attributes and labels.")
 @click.option("--checkpoint", metavar="FILE", help="Write what --resume needs, every --checkpoint-every steps and when interrupted.")
-@click.option(
-    "--checkpoint-every", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Steps between checkpoints."
-)
+@setting("--checkpoint-every", help="Steps between checkpoints.")
 @click.option("--resume", metavar="FILE", help="Go on from a checkpoint, to the same bits as if never interrupted.")
 @training_options
 @click.option("--stream", is_flag=True, help="Learn from TRAIN, which may be endless, sentence by sentence: one pass, nothing is kept.")
-@click.option(
-    "--save-every",
-    type=click.IntRange(min=1),
-    default=100_000,
-    show_default=True,
-    metavar="N",
-    help="Sentences of a stream from model to model.",
-)
-@click.option("--n-hint", type=click.IntRange(min=1), metavar="N", help="What n is in the X/n of a stream.")
+@setting("--save-every", help="Sentences of a stream from model to model.")
+@setting("--n-hint", help="What n is in the X/n of a stream.")
 @click.argument("train", nargs=-1, required=True)
 @click.pass_context
-def learn(ctx, train, algorithm, lambdas, l1s, quiet, stream, save_every, n_hint, **settings):
+def learn(ctx, train, algorithm, quiet, stream, **settings):
     """Learn a model from TRAIN files (- is standard input; .gz, .bz2 and .xz are understood).
 
     \b
@@ -187,22 +154,12 @@ def learn(ctx, train, algorithm, lambdas, l1s, quiet, stream, save_every, n_hint
 
     Any option may also be given as -p NAME=VALUE.
     """
+    from ..training.learn import learn as run
     from ..training.stream import learn_stream
-    from ..training.train import Settings
-    from ..training.train import learn as run
 
-    algorithm = ctx.meta["algorithm"]
-    options = {option.name: settings.pop(option.name) for option in algorithm.options}
-    lambdas, l1s = strengths(ctx, algorithm, lambdas, l1s)
-    if settings["folds"] and len(lambdas) * len(l1s) > 1:
-        raise click.UsageError("--folds takes one strength, not a list", ctx)
-    if settings["template"] and settings["format"] == "items":
-        raise click.UsageError("--format items has its attributes already: -t does not apply", ctx)
-    if settings["resume"] and (len(lambdas) * len(l1s) > 1 or settings["folds"] or settings["init"]):
-        raise click.UsageError("--resume goes on with one training: no lists of strengths, no --folds, no --init", ctx)
-    check_stream(ctx, algorithm, stream, lambdas, l1s)
-    settings = Settings(paths=train, algorithm=algorithm, options=options, lambdas=lambdas, l1s=l1s, **settings)
-    run_training(ctx, partial(learn_stream, save_every=save_every, n_hint=n_hint) if stream else run, settings, quiet)
+    options = {option.name: settings.pop(option.name) for option in ctx.meta["algorithm"].options}
+    settings = asked(ctx, paths=train, algorithm=ctx.meta["algorithm"], options=options, stream=stream, **settings)
+    run_training(ctx, learn_stream if stream else run, settings, quiet)
 
 
 # ---- update ----------------------------------------------------------------------------------------------------------
@@ -212,13 +169,13 @@ def learn(ctx, train, algorithm, lambdas, l1s, quiet, stream, save_every, n_hint
 @click.option("-a", "--algorithm", metavar="NAME", help=UpdateCommand.HELP)
 @click.option("-m", "--model", "out", metavar="MODEL2", help="Where the new model is written.  [default: in place of MODEL]")
 @click.option("--replay", metavar="OLD", multiple=True, help="Old sentences to learn from too; repeat it for more files.")
-@click.option("--lambda", "lambda_", type=STRENGTH, help="Squared penalty: X or X/n, n all sequences learnt from.  [default: the model's]")
-@click.option("--l1", type=STRENGTH, help="Absolute penalty: X or X/n.  [default: the model's]")
+@click.option("--lambda", "lambdas", type=STRENGTH, help="Squared penalty: X or X/n, n all sequences learnt from.  [default: the model's]")
+@click.option("--l1", "l1s", type=STRENGTH, help="Absolute penalty: X or X/n.  [default: the model's]")
 @training_options
 @click.argument("model")
 @click.argument("new", nargs=-1, required=True)
 @click.pass_context
-def update(ctx, model, new, algorithm, out, replay, lambda_, l1, quiet, **settings):
+def update(ctx, model, new, algorithm, out, replay, lambdas, l1s, quiet, **settings):
     """Go on learning MODEL from NEW files, with the template and the format that it has.
 
     \b
@@ -228,19 +185,12 @@ def update(ctx, model, new, algorithm, out, replay, lambda_, l1, quiet, **settin
     MODEL is replaced when the new one is whole on disk. Labels and attributes that it has not are learnt too. Methods that go
     to the optimum need the old sentences besides (--replay), and then reach the optimum of both.
     """
-    from ..training.train import Settings
     from ..training.update import update as run
 
-    algorithm = ctx.meta["algorithm"]
-    options = {option.name: settings.pop(option.name) for option in algorithm.options}
-    if not (algorithm.online or replay):
-        able = ", ".join(name for name in optimizers.names() if optimizers.get(name).online)
-        raise click.UsageError(f"{algorithm.name} forgets what is not in its data: it needs --replay OLD; these do not: {able}", ctx)
-    if algorithm.online and settings["passes"] is None:
-        settings["passes"] = 1
-    strengths = {"lambdas": (lambda_,) if lambda_ else (), "l1s": (l1,) if l1 else ()}
-    settings = Settings(paths=new, algorithm=algorithm, options=options, model=out or model, init=model, **strengths, **settings)
-    run_training(ctx, partial(run, replay=replay), settings, quiet)
+    options = {option.name: settings.pop(option.name) for option in ctx.meta["algorithm"].options}
+    own = {"algorithm": ctx.meta["algorithm"], "options": options, "lambdas": lambdas, "l1s": l1s}
+    settings = asked(ctx, update=True, paths=new, model=out or model, init=model, replay=replay, **own, **settings)
+    run_training(ctx, run, settings, quiet)
 
 
 # ---- compare ---------------------------------------------------------------------------------------------------------
@@ -258,19 +208,19 @@ def update(ctx, model, new, algorithm, out, replay, lambda_, l1, quiet, **settin
 @click.option("-t", "--template", metavar="NAME|FILE", help="Feature template.")
 @click.option("--lambda", "lambdas", type=STRENGTHS, help="Squared penalty, X or X/n.  [default: 1/n; 0 with --l1]")
 @click.option("--l1", "l1s", type=STRENGTHS, help="Absolute penalty, X or X/n.  [default: 0]")
-@click.option("--passes", type=click.IntRange(min=1), metavar="N", help="Largest number of steps.")
+@setting("--passes", help="Largest number of steps.")
 @click.option("--max-passes", type=NUMBER, metavar="X", help="Largest number of effective passes.")
 @click.option("--max-seconds", type=NUMBER, metavar="X", help="Longest time of a run.")
 @click.option("--tol", type=click.FloatRange(min=0), default=0.0, show_default=True, metavar="X", help="As in learn; 0: run to the limits.")
-@click.option("-j", "--threads", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Threads of each run.")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the first run of each.")
-@click.option("--features", type=click.Choice(["observed", "full"]), default="observed", show_default=True, help="As in learn.")
-@click.option("--transitions", type=click.Choice(["full", "observed"]), default="full", show_default=True, help="As in learn.")
-@click.option("--min-freq", type=click.IntRange(min=0), default=0, metavar="N", help="As in learn.")
-@click.option("--format", type=click.Choice(["conll", "items"]), default="conll", show_default=True, help="As in learn.")
-@click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
+@setting("-j", "--threads", help="Threads of each run.")
+@setting("--seed", help="Seed of the first run of each.")
+@setting("--features", help="As in learn.")
+@setting("--transitions", help="As in learn.")
+@setting("--min-freq", help="As in learn.")
+@setting("--format", help="As in learn.")
+@setting("--encoding", metavar="NAME", help="Encoding of the text.")
 @click.pass_context
-def compare(ctx, train, entrants, out, test, repeat, jobs, lambdas, l1s, **settings):
+def compare(ctx, train, entrants, repeat, jobs, **settings):
     """Race training algorithms on TRAIN files: distance to the optimum and test error against passes and seconds.
 
     \b
@@ -278,29 +228,27 @@ def compare(ctx, train, entrants, out, test, repeat, jobs, lambdas, l1s, **setti
     """
     from ..report import plot
     from ..training import race as racing
-    from ..training.train import Settings
 
     try:
         entrants = [racing.Entrant.parse(text) for text in entrants]
     except ValueError as error:
         raise click.UsageError(str(error), ctx) from None
-    penalised = [entrant.algorithm for entrant in entrants if entrant.algorithm.solves & {"l1", "l2"}]
-    for algorithm in penalised or [optimizers.get(DEFAULT_ALGORITHM)]:  # the others run beside them
-        lambdas_, l1s_ = strengths(ctx, algorithm, lambdas, l1s)
-    if len(lambdas_) * len(l1s_) > 1:
-        raise click.UsageError("compare takes one strength, not a list", ctx)
     if settings["tol"] == 0 and not (settings["passes"] or settings["max_passes"] or settings["max_seconds"]):
         settings["max_passes"] = 50.0
-    settings = Settings(paths=train, algorithm=entrants[0].algorithm, options={}, lambdas=lambdas_, l1s=l1s_, **settings)
-    say = lambda text: click.echo(text, err=True)  # noqa: E731
+    penalised = [entrant.algorithm for entrant in entrants if entrant.algorithm.solves & {"l1", "l2"}]
+    for algorithm in penalised or [DEFAULT_ALGORITHM]:  # the others run beside them
+        asked_for = asked(ctx, paths=train, algorithm=algorithm, **settings)
+    if len(asked_for.points) > 1:
+        raise click.UsageError("compare takes one strength, not a list", ctx)
+    console = Console()
     with StopSignal(say_now) as stop:
-        runs, found = racing.compare(settings, entrants, out=out, test=test, repeat=repeat, jobs=jobs, say=say, stop=stop)
+        runs, found = racing.compare(asked_for, entrants, Observers(console, stop), repeat=repeat, jobs=jobs)
     write_lines(racing.leaders(runs, found))
     if plot.available():
-        title = f"{', '.join(map(os.path.basename, train))}: n = {found['n_sequences']:,}, lambda = {lambdas_[0]}, l1 = {l1s_[0]}"
-        for path in plot.draw(runs, found, out, title=title):
-            say(str(path))
+        (l2, l1), names = asked_for.points[0], ", ".join(map(os.path.basename, train))
+        for path in plot.draw(runs, found, asked_for.out, title=f"{names}: n = {found['n_sequences']:,}, lambda = {l2}, l1 = {l1}"):
+            console.say(str(path))
     else:
-        say("no pictures: they need matplotlib (pip install matplotlib)")
+        console.say("no pictures: they need matplotlib (pip install matplotlib)")
     if stop.number is not None:
         ctx.exit(128 + stop.number)

@@ -48,18 +48,22 @@ MAX_LABELS = 46340  # label pairs are int32
 
 @dataclass(frozen=True)
 class Model:
-    """A model as it is in a file; attributes are renumbered as layout.number does, those with many labels first."""
+    """What was learnt. Out of a file, attributes are renumbered as layout.number does, those with many labels first."""
 
     vocabulary: Vocabulary
     layout: Layout
-    w: np.ndarray  # float64[F], the float32 of our files; other programs' may hold doubles
+    w: np.ndarray  # float64[F]; out of our files their float32, other programs' may hold doubles
     facts: dict
-    size: int  # bytes on disk
+    size: int = 0  # bytes on disk
 
     @property
     def active(self):
-        """The number of weights; none is zero."""
-        return len(self.w)
+        """The number of weights that are not zero."""
+        return int(np.count_nonzero(self.w))
+
+    def save(self, path):
+        """Write it, whole or not at all; the number of bytes."""
+        return save(path, self.vocabulary, self.layout, self.w, self.facts)
 
 
 @dataclass

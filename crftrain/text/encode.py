@@ -1,7 +1,7 @@
 """Sentences -> Corpus and Vocabulary: strings become numbers here and nowhere else.
 
     read_corpus    training data; every name gets the next number, in order of first appearance
-    Learner        the same sentence by sentence, and for a vocabulary that has names already
+    CorpusBuilder  the same sentence by sentence, and for a vocabulary that has names already
     Encoder        data to tag or to score, with the names of a Vocabulary; what it does not know is dropped
     expand         what a template makes of sentences, in CRFsuite's item format
 
@@ -24,7 +24,7 @@ from .choose import SAMPLE, choose, look_like_items
 from .read import columns, sentences, source_name
 from .template import Template
 
-__all__ = ["Corpus", "Encoder", "Learner", "Observations", "StringTable", "Vocabulary", "expand", "read_corpus"]
+__all__ = ["Corpus", "CorpusBuilder", "Encoder", "Observations", "StringTable", "Vocabulary", "expand", "read_corpus"]
 
 
 @dataclass
@@ -53,6 +53,13 @@ class Corpus:
     @property
     def n_tokens(self):
         return len(self.label)
+
+    def arrays(self):
+        """All that it consists of."""
+        yield from (self.seq, self.label)
+        for observations in (self.nodes, self.pairs):
+            if observations is not None:
+                yield from (array for array in (observations.ptr, observations.attr, observations.value) if array is not None)
 
     def take(self, sequences):
         """The corpus of some of the sequences, in the order given."""
@@ -94,14 +101,14 @@ def read_corpus(paths, *, template=None, format="conll", label_column=-1, encodi
     if format == "items" and template is not None:
         raise TemplateError(template.name, "a template for items, which are attributes already", "data in columns")
     vocabulary = Vocabulary([], StringTable(), StringTable(), template, format, 0, 0)
-    learner = Learner(vocabulary, label_column=label_column)
+    builder = CorpusBuilder(vocabulary, label_column=label_column)
     for path in [paths] if isinstance(paths, str) else paths:
-        if not learner.add_file(path, encoding=encoding):
+        if not builder.add_file(path, encoding=encoding):
             raise DataError(source_name(path), "no sentences", "one token a line and a blank line after each sentence")
-    return _without_rare(learner.take(), vocabulary, min_freq), vocabulary
+    return _without_rare(builder.take(), vocabulary, min_freq), vocabulary
 
 
-class Learner:
+class CorpusBuilder:
     """Sentences to learn from as the numbers of a vocabulary, which grows: every new name gets the next number.
 
     A vocabulary that has no columns yet takes the first sentence's. Without a template the first SAMPLE sentences wait until one

@@ -17,13 +17,12 @@ FORMAT = 3  # one more whenever an algorithm keeps its state in another way
 class Checkpoint:
     """A monitor that writes the state every so many steps, and once more when training is about to be interrupted."""
 
-    def __init__(self, path, every, run, optimiser, rng, *, monitors=(), stop=None):
+    def __init__(self, path, every, run, optimiser, rng, *, monitors=(), observer):
         self.path, self.every, self.run = path, every, run
-        self.optimiser, self.rng, self.monitors, self.stop = optimiser, rng, monitors, stop
+        self.optimiser, self.rng, self.monitors, self.observer = optimiser, rng, monitors, observer
 
     def __call__(self, progress):
-        interrupted = self.stop is not None and self.stop.number is not None
-        if progress.iteration % self.every == 0 or interrupted:
+        if progress.iteration % self.every == 0 or self.observer.interrupted:
             self.write(progress)
 
     def write(self, progress):

@@ -9,7 +9,6 @@ The loop never asks which family an algorithm belongs to. An estimated gap that 
 """
 
 import math
-import signal
 import time
 from dataclasses import dataclass
 
@@ -59,9 +58,6 @@ def fit(problem, optimiser, *, tol, monitors=(), trace=False, start=(0, 0.0)):
     """
     first_gap = getattr(optimiser, "gap_at_start", problem.gap_at_zero)() if tol > 0 else math.nan
     (k, seconds), reason, converged = start, None, False
-    for monitor in monitors:
-        if hasattr(monitor, "begin"):
-            monitor.begin()
     while reason is None:
         started = time.perf_counter()
         step = optimiser.step()
@@ -157,40 +153,3 @@ class HeldOut:
 
     def restore(self, counters):
         vars(self).update(counters)
-
-
-class StopSignal:
-    """INT and TERM as a monitor: the first asks to stop after the running step, a second aborts.
-
-    As a context manager it holds the handlers; `number` is the signal received, or None. Until there are steps to stop
-    after (begin()), the first one aborts.
-    """
-
-    SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-    def __init__(self, say=None):
-        self.say, self.number, self.before, self.training = say, None, {}, False
-
-    def __enter__(self):
-        try:
-            self.before = {number: signal.signal(number, self._receive) for number in self.SIGNALS}
-        except ValueError:  # not the main thread: signals stay with whoever has it
-            self.before = {}
-        return self
-
-    def __exit__(self, *exception):
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
-
-    def _receive(self, number, frame):
-        again, self.number = self.number is not None, number
-        if again or not self.training:
-            raise KeyboardInterrupt
-        if self.say:
-            self.say(f"{signal.Signals(number).name}: stopping after this step and saving; again to abort")
-
-    def begin(self):
-        self.training = True
-
-    def __call__(self, progress):
-        return f"interrupted by {signal.Signals(self.number).name}" if self.number is not None else None

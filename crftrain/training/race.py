@@ -19,8 +19,10 @@ from pathlib import Path
 
 from .. import optimizers
 from ..errors import CrftrainError
-from ..tagging.tag import HeldOutData
-from . import train as learn
+from .events import SILENT, Log, Unheard, end_event, fingerprint, start_event, step_event
+from .heldout import HeldOutData
+from .learn import prepare
+from .train import fit_point
 
 SUMMARY = ("run", "seed", "steps", "passes", "seconds", "objective", "distance", "gap", "score", "error", "reason")
 MARKS = (1, 2, 5, 10, 20, 50)  # effective passes; seconds have as many, the last of them past the longest run
@@ -78,72 +80,70 @@ class Recorder:
 
     def __call__(self, progress):
         scores = self.evaluate(progress.solution)[1] if self.evaluate else None
-        event = learn.step_event(progress)
+        event = step_event(progress)
         self.run.curve.append((progress.passes, progress.seconds, progress.step.objective, scores))
         self.log.write("step", run=self.run.name, seed=self.run.seed, **event, **({"test": scores} if scores else {}))
 
 
-def compare(settings, entrants, *, out, test=None, repeat=1, jobs=1, say=lambda text: None, stop=None):
+def compare(settings, entrants, observer=SILENT, *, repeat=1, jobs=1):
     """Race the entrants under the settings (whose algorithm does not matter); returns (runs, the optimum's facts)."""
-    out = Path(out)
+    out = Path(settings.out)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CrftrainError(out, f"the folder cannot be made: {error.strerror}") from None
-    training = learn.prepare(settings, say)
-    tests = HeldOutData(test, training.vocabulary, encoding=settings.encoding) if test else None
-    found = optimum(settings, training, out, say)
-    say(f"f* = {found['objective']:.12g} by {found['algorithm']}, f - f* <= {_shown(found['bound'])} there")
+    training = prepare(settings, observer)
+    tests = _tests(settings, training)
+    found = optimum(settings, training, out, observer)
+    observer.say(f"f* = {found['objective']:.12g} by {found['algorithm']}, f - f* <= {_shown(found['bound'])} there")
     wanted = [(entrant, seed) for entrant in entrants for seed in range(settings.seed, settings.seed + repeat)]
     runs = []
-    with learn.Log.to(out / "runs.jsonl") as log:
-        for run in _races(settings, training, tests, wanted, log, jobs, stop):
+    with Log.to(out / "runs.jsonl") as log:
+        for run in _races(settings, training, tests, wanted, log, jobs, observer):
             runs.append(run)
-            say(f"{run.name}, seed {run.seed}: " + (run.error or _told(run, found)))
+            observer.say(f"{run.name}, seed {run.seed}: " + (run.error or _told(run, found)))
             write_summary(out / "summary.tsv", runs, found)
-            if stop is not None and stop.number is not None:
+            if observer.interrupted:
                 break
     return runs, found
 
 
-def _races(settings, training, tests, wanted, log, jobs, stop):
+def _races(settings, training, tests, wanted, log, jobs, observer):
     """One run after the other, or in so many processes, each of which leaves its events to be copied."""
     if jobs == 1:
         for entrant, seed in wanted:
-            yield race(settings, training, tests, entrant, seed, log, stop)
+            yield race(settings, training, tests, entrant, seed, log, observer)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        path = tests.path if tests else None
-        pending = [pool.submit(_race_apart, _plain_settings(settings), path, entrant.text, seed) for entrant, seed in wanted]
+        pending = [pool.submit(_race_apart, settings, entrant.text, seed) for entrant, seed in wanted]
         for future in pending:
             run, lines = future.result()
             log.file.write(lines)
             yield run
 
 
-def _plain_settings(settings):
-    """The settings as another process can take them: declarations of algorithms hold functions."""
-    return replace(settings, algorithm=None)
+def _tests(settings, training):
+    return HeldOutData.read(settings.test, training.vocabulary, encoding=settings.encoding) if settings.test else None
 
 
-def _race_apart(settings, test, text, seed):
+def _race_apart(settings, text, seed):
     """A race in a process of its own, which reads the corpus again; (run, its events as lines)."""
-    training = learn.prepare(settings)
-    tests = HeldOutData(test, training.vocabulary, encoding=settings.encoding) if test else None
+    training = prepare(settings)
     with io.StringIO() as lines:
-        run = race(settings, training, tests, Entrant.parse(text), seed, learn.Log(lines), None)
+        run = race(settings, training, _tests(settings, training), Entrant.parse(text), seed, Log(lines), SILENT)
         return run, lines.getvalue()
 
 
-def race(settings, training, tests, entrant, seed, log, stop):
+def race(settings, training, tests, entrant, seed, log, observer):
     """Train once and record; a failure is kept in the run."""
     run = Run(entrant.text, seed)
     settings = replace(settings, algorithm=entrant.algorithm, options=entrant.options, seed=seed, trace=True)
     recorder = Recorder(run, log, tests.scorer(training.layout) if tests else None)
-    log.write("start", run=run.name, **learn.start_event(settings, training, 0), encode_seconds=training.encode_seconds)
+    log.write("start", run=run.name, **start_event(settings, training, 0), encode_seconds=training.encode_seconds)
     try:
-        outcome, _ = learn.fit_point(settings, training, watching=[recorder], stop=stop)
-        run.end = learn.end_event(outcome)
+        with observer.busy():
+            outcome, _ = fit_point(settings, training, watching=[recorder], observer=Unheard(observer))
+        run.end = end_event(outcome)
     except (CrftrainError, MemoryError) as error:
         run.error = f"failed: {error}"
         run.end = {"reason": run.error}
@@ -151,19 +151,19 @@ def race(settings, training, tests, entrant, seed, log, stop):
     return run
 
 
-def optimum(settings, training, out, say):
+def optimum(settings, training, out, observer):
     """The least objective and its certificate, from the folder if it was found before."""
-    l2, l1 = (strength.at(training.corpus.n_sequences) for strength in learn.points(settings)[0])
-    path = out / f"optimum-{learn.fingerprint(training):08x}-{l2:.6g}-{l1:.6g}.json"
+    l2, l1 = (strength.at(training.corpus.n_sequences) for strength in settings.points[0])
+    path = out / f"optimum-{fingerprint(training):08x}-{l2:.6g}-{l1:.6g}.json"
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         pass
     name = next(name for name in (EXACT_L1 if l1 else EXACT) if name in optimizers.names())
-    say(f"looking for f* with {name}")
+    observer.say(f"looking for f* with {name}")
     algorithm = optimizers.get(name)
     exact = replace(settings, algorithm=algorithm, options=algorithm.defaults(), passes=5000, max_passes=None, max_seconds=None, tol=TIGHT)
-    outcome, _ = learn.fit_point(exact, training)
+    outcome, _ = fit_point(exact, training)
     found = {"algorithm": name, "objective": outcome.objective, "gap": outcome.gap, "bound": outcome.bound, "reason": outcome.reason}
     found["n_sequences"] = training.corpus.n_sequences
     scratch = path.with_suffix(f".{os.getpid()}")

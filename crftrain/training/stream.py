@@ -25,10 +25,10 @@ from ..chain.layout import Resizing, complete, has_transitions
 from ..errors import DataError
 from ..model import model
 from ..text import template as templates
-from ..text.encode import Learner, StringTable, Vocabulary
+from ..text.encode import CorpusBuilder, StringTable, Vocabulary
 from ..text.read import sentences, source_names
-from .loop import Outcome, StopSignal
-from .train import Log
+from .events import SILENT, Log, Observers
+from .loop import Outcome
 
 CHUNK = 100  # sentences, rounded up to whole batches
 ROOM, GROWTH = 4096, 1.5  # attributes there is room for at first, and the factor when it is used up
@@ -82,26 +82,25 @@ def _room(held, needed):
     return held if needed <= held else max(ROOM, int(GROWTH * needed))
 
 
-def learn_stream(settings, *, save_every, n_hint=None, say=lambda text: None, watch=None, stop=None):
-    """Learn from settings.paths until they end or stop is signalled, and write the model; the Outcome."""
+def learn_stream(settings, observer=SILENT):
+    """Learn from settings.paths until they end or are interrupted, and write the model; the Outcome."""
     model.check_writable(settings.model)
     with Log.to(settings.log) as log:
-        run = _Run(settings, save_every, n_hint, say, log, stop or StopSignal())
-        return run.follow()
+        return _Run(settings, Observers(log, observer), log).follow()
 
 
 class _Run:
     """One stream, from its first sentence to its last."""
 
-    def __init__(self, settings, save_every, n_hint, say, log, stop):
-        self.settings, self.save_every, self.say, self.log, self.stop = settings, save_every, say, log, stop
+    def __init__(self, settings, observer, log):
+        self.settings, self.save_every, self.observer, self.log = settings, settings.save_every, observer, log
         template = templates.load(settings.template) if settings.template else None
         self.vocabulary = Vocabulary([], StringTable(), StringTable(), template, settings.format, 0, 0)
-        self.encoder = Learner(self.vocabulary, label_column=settings.label_column)
-        l2, l1 = (strength.at(n_hint) for strength in (settings.lambdas[0], settings.l1s[0]))
+        self.builder = CorpusBuilder(self.vocabulary, label_column=settings.label_column)
+        l2, l1 = (strength.at(settings.n_hint) for strength in (settings.lambdas[0], settings.l1s[0]))
         self.learner = StreamLearner(settings.algorithm, settings.options, self.vocabulary, l2=l2, l1=l1, seed=settings.seed)
         batch = settings.options.get("batch", 1)
-        self.chunk = -(-min(CHUNK, save_every) // batch) * batch
+        self.chunk = -(-min(CHUNK, self.save_every) // batch) * batch
         self.waiting = 0  # sentences that are encoded but not learnt from
         self.n = self.n_tokens = 0
         self.loss, self.since = 0.0, 0  # of the sentences since the last model
@@ -109,52 +108,55 @@ class _Run:
 
     def follow(self):
         self.log.write("start", **self._facts(), version=__version__)
-        try:
-            for sentence in self._arriving():
-                self.encoder.add(sentence)
-                self.waiting += 1
-                if self.waiting == self.chunk:
-                    self._learn()
-                    if self.n // self.save_every > (self.n - self.chunk) // self.save_every:
-                        self._save("so far")
-        except DataError:
+        with self.observer.busy():
+            try:
+                for sentence in self._arriving():
+                    self._take(sentence)
+            except DataError:
+                self._learn()
+                if self.n:
+                    self._save("the stream broke off")
+                raise
             self._learn()
-            if self.n:
-                self._save("the stream broke off")
-            raise
-        self._learn()
-        if not self.n:
-            if self.stop.number is not None:
-                raise KeyboardInterrupt
-            raise DataError(source_names(self.settings.paths), "no sentences", "one token a line and a blank line after each sentence")
-        reason = "end of the stream" if self.stop.number is None else "interrupted"
-        w = self._save(reason)
+            if not self.n:
+                if self.observer.interrupted:
+                    raise KeyboardInterrupt
+                raise DataError(source_names(self.settings.paths), "no sentences", "one token a line and a blank line after each sentence")
+            reason = "interrupted" if self.observer.interrupted else "end of the stream"
+            w = self._save(reason)
         self.log.write("end", **self._progress(), reason=reason, model_bytes=self.size)
         return Outcome(w, reason, False, self.n, 1.0, time.perf_counter() - self.started, model_bytes=self.size)
 
     def _arriving(self):
-        """The sentences. While one is waited for, a signal ends the stream; else it is heeded when the sentence has been dealt with."""
-        try:
-            for path in self.settings.paths:
-                stream = sentences(path, encoding=self.settings.encoding)
-                while True:
-                    self.stop.training = False
-                    sentence = next(stream, None) if self.stop.number is None else None
-                    self.stop.training = True
-                    if sentence is None:
-                        break
-                    yield sentence
-        except KeyboardInterrupt:
-            if self.stop.number is None or self.stop.training:
-                raise
-            self.stop.training = True
+        """The sentences. An interruption while one is waited for ends the stream; any other is heeded when there is a model."""
+        for path in self.settings.paths:
+            stream = sentences(path, encoding=self.settings.encoding)
+            while not self.observer.interrupted:
+                try:
+                    with self.observer.idle():
+                        sentence = next(stream, None)
+                except KeyboardInterrupt:
+                    if not self.observer.interrupted:
+                        raise
+                    return
+                if sentence is None:
+                    break
+                yield sentence
+
+    def _take(self, sentence):
+        self.builder.add(sentence)
+        self.waiting += 1
+        if self.waiting == self.chunk:
+            self._learn()
+            if self.n // self.save_every > (self.n - self.chunk) // self.save_every:
+                self._save("so far")
 
     def _learn(self):
         if not self.waiting:
             return
-        corpus = self.encoder.take()
+        corpus = self.builder.take()
         if not self.n and (told := templates.choice(self.vocabulary.template)):
-            self.say(told)
+            self.observer.say(told)
         self.loss += self.learner.learn(corpus)
         self.n, self.n_tokens = self.n + self.waiting, self.n_tokens + corpus.n_tokens
         self.since, self.waiting = self.since + self.waiting, 0
@@ -164,7 +166,7 @@ class _Run:
         progress = self._progress()
         self.size = model.save(self.settings.model, self.vocabulary, layout, w, {**self._facts(), "version": __version__, "reason": reason})
         loss = "" if math.isnan(progress["loss"]) else f", loss {progress['loss']:.4f}"
-        self.say(f"{reason}: {self.n:,} sequences, {self.n / progress['seconds']:,.0f} a second{loss}; {self.size:,} bytes")
+        self.observer.say(f"{reason}: {self.n:,} sequences, {self.n / progress['seconds']:,.0f} a second{loss}; {self.size:,} bytes")
         self.log.write("step", **progress)
         self.loss, self.since = 0.0, 0
         return w

@@ -1,6 +1,7 @@
 """Regularisation strengths as people write them: a number, or c/n with n the number of training sequences."""
 
 import math
+import numbers
 from dataclasses import dataclass
 
 
@@ -26,6 +27,17 @@ class Strength:
     @classmethod
     def parse_list(cls, text):
         return tuple(cls.parse(part) for part in text.split(","))
+
+    @classmethod
+    def several(cls, value):
+        """A tuple of strengths out of a text, a number, a strength or several of them; ValueError says what was expected."""
+        if isinstance(value, str):
+            return cls.parse_list(value)
+        if isinstance(value, cls):
+            return (value,)
+        if isinstance(value, numbers.Real) and not isinstance(value, bool):
+            return (cls.parse(repr(float(value))),)
+        return tuple(strength for part in value for strength in cls.several(part))
 
     def at(self, n):
         return self.number / n if self.per_sequence else self.number

@@ -19,30 +19,32 @@ from dataclasses import replace
 
 from ..errors import DataError, ModelError, TrainingError
 from ..model import model
-from ..model.warmstart import initial_weights, widened
 from ..optimizers import refusal
-from ..text.encode import Learner
+from ..text.encode import CorpusBuilder
 from ..text.read import source_names
+from .events import SILENT, Log, Observers
+from .learn import trained_and_saved
 from .strength import Strength
-from .train import Log, numbered, train
 
 
-def update(settings, *, replay=(), say=lambda text: None, watch=lambda step_name: (), stop=None):
+def update(settings, observer=SILENT):
     """Go on learning settings.init from settings.paths as the settings ask; the Outcome, or None without new sentences.
 
     settings.lambdas and settings.l1s are empty where the model's own are wanted.
     """
+    replay = settings.replay
     model.check_writable(settings.model)
     started, old = time.perf_counter(), model.load(settings.init)
     with Log.to(settings.log) as log:
         vocabulary = _copied(old.vocabulary)
-        learner = Learner(vocabulary)
-        n_replayed = _read(learner, replay, settings)
+        observer = Observers(log, observer)
+        builder = CorpusBuilder(vocabulary)
+        n_replayed = _read(builder, replay, settings)
         if replay and not n_replayed:
             raise DataError(source_names(replay), "no sentences", "what the model was learnt from")
-        known = learner.names
-        n_new = _read(learner, settings.paths, settings)
-        say(_counted(n_new, n_replayed, known, learner.names))
+        known = builder.names
+        n_new = _read(builder, settings.paths, settings)
+        observer.say(_counted(n_new, n_replayed, known, builder.names))
         if not n_new:
             model.save(settings.model, old.vocabulary, old.layout, old.w, old.facts)
             return None
@@ -56,10 +58,7 @@ def update(settings, *, replay=(), say=lambda text: None, watch=lambda step_name
         )
         if reason := refusal(settings.algorithm, *(strength.number for strength in (*settings.lambdas, *settings.l1s))):
             raise TrainingError(settings.init, f"{reason} (lambda {settings.lambdas[0]}, l1 {settings.l1s[0]})")
-        training = numbered(settings, learner.take(), vocabulary, started)
-        training = replace(training, layout=widened(training.layout, old, vocabulary))
-        w, _ = initial_weights(old, vocabulary, training.layout)
-        return train(settings, training, w, log=log, say=say, watch=watch, stop=stop, more_facts={"n_learnt": n})
+        return trained_and_saved(builder.take(), vocabulary, settings, observer, init=old, started=started, more_facts={"n_learnt": n})
 
 
 def _copied(vocabulary):
@@ -68,8 +67,8 @@ def _copied(vocabulary):
     return replace(vocabulary, labels=[*vocabulary.labels], **{name: table.keep(range(len(table))) for name, table in tables.items()})
 
 
-def _read(learner, paths, settings):
-    return sum(learner.add_file(path, encoding=settings.encoding) for path in paths)
+def _read(builder, paths, settings):
+    return sum(builder.add_file(path, encoding=settings.encoding) for path in paths)
 
 
 def _counted(n_new, n_replayed, known, names):

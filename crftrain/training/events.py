@@ -1,0 +1,266 @@
+"""What a training tells while it runs: to whom (Observer), and in which words (the events of a log, the facts of a model).
+
+    say(text)                  something that people may want to read
+    start(event, step_name)    training at one strength begins
+    step(progress)             a step was made; an answer other than None is a reason to stop
+    end(event)                 training at one strength is over, or all of it: then the event has "model_bytes"
+    busy()                     in this context an interruption waits for the end of a step,
+    idle()                     and in this one, inside of the other, it does not: there is nothing to do but wait for data
+    interrupted                why nothing further shall begin, or None
+
+Nothing else goes out of a training before it returns. A training without an observer is silent and is not interrupted.
+"""
+
+import contextlib
+import json
+import math
+import sys
+import zlib
+
+import numpy as np
+
+from .. import __version__
+from ..errors import CrftrainError
+
+MEGABYTE = 1 << 20
+
+
+class Observer:
+    """Listens, and does nothing with what it hears."""
+
+    interrupted = None
+
+    def say(self, text):
+        pass
+
+    def start(self, event, step_name):
+        pass
+
+    def step(self, progress):
+        return None
+
+    def end(self, event):
+        pass
+
+    def busy(self):
+        return contextlib.nullcontext()
+
+    def idle(self):
+        return contextlib.nullcontext()
+
+
+SILENT = Observer()
+
+
+class Observers(Observer):
+    """Several as one, in their order."""
+
+    def __init__(self, *observers):
+        self.observers = observers
+
+    def say(self, text):
+        for observer in self.observers:
+            observer.say(text)
+
+    def start(self, event, step_name):
+        for observer in self.observers:
+            observer.start(event, step_name)
+
+    def step(self, progress):
+        reasons = [observer.step(progress) for observer in self.observers]
+        return next((reason for reason in reasons if reason), None)
+
+    def end(self, event):
+        for observer in self.observers:
+            observer.end(event)
+
+    def busy(self):
+        return self._all(observer.busy() for observer in self.observers)
+
+    def idle(self):
+        return self._all(observer.idle() for observer in self.observers)
+
+    @staticmethod
+    @contextlib.contextmanager
+    def _all(contexts):
+        with contextlib.ExitStack() as stack:
+            for context in contexts:
+                stack.enter_context(context)
+            yield
+
+    @property
+    def interrupted(self):
+        return next((observer.interrupted for observer in self.observers if observer.interrupted), None)
+
+
+class Unheard(Observer):
+    """Hears nothing of what is tried on the way to a model, and may still interrupt it."""
+
+    def __init__(self, observer):
+        self.observer = observer
+
+    @property
+    def interrupted(self):
+        return self.observer.interrupted
+
+    def step(self, progress):
+        return self.interrupted
+
+
+class Log(Observer):
+    """JSON lines for scripts and benchmarks; what is unknown is null, never NaN."""
+
+    def __init__(self, file=None):
+        self.file, self.where = file, {}
+
+    @classmethod
+    def to(cls, path):
+        """A log in a file; without a path nothing is logged."""
+        try:
+            return cls(open(path, "w", encoding="utf-8") if path else None)
+        except OSError as error:
+            raise CrftrainError(path, f"the log cannot be written: {error.strerror}") from None
+
+    def write(self, event, **values):
+        if self.file:
+            print(json.dumps({"event": event, **{key: _plain(value) for key, value in values.items()}}), file=self.file, flush=True)
+
+    def start(self, event, step_name):
+        self.where = {"path": event["path"]} if "path" in event else {}
+        self.write("start", **event)
+
+    def step(self, progress):
+        if self.file:
+            self.write("step", **self.where, **step_event(progress))
+
+    def end(self, event):
+        self.write("end", **event)
+
+    def close(self):
+        if self.file:
+            self.file.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+
+def _plain(value):
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else None
+    return value
+
+
+def fingerprint(training):
+    """A checksum of the encoded corpus and of which weights there are."""
+    check = 0
+    for array in (*training.corpus.arrays(), training.layout.ptr, training.layout.transition, training.layout.pair):
+        check = zlib.crc32(np.ascontiguousarray(array).view(np.uint8), check)
+    return check
+
+
+def run_facts(settings, training, problem):
+    """What a checkpoint and the run that goes on with it must agree in."""
+    return {
+        **training.facts,
+        "algorithm": settings.algorithm.name,
+        "options": settings.options,
+        "lambda": problem.l2,
+        "l1": problem.l1,
+        "seed": settings.seed,
+        "threads": settings.threads,
+        "dev": settings.dev,
+        "data": fingerprint(training),
+    }
+
+
+def start_event(settings, training, point):
+    l2, l1 = (strength.at(training.corpus.n_sequences) for strength in settings.points[point])
+    return {
+        "algorithm": settings.algorithm.name,
+        "options": settings.options,
+        **training.facts,
+        "lambda": l2,
+        "l1": l1,
+        "threads": settings.threads,
+        "seed": settings.seed,
+    }
+
+
+def step_event(progress):
+    step = progress.step
+    return {
+        "iteration": progress.iteration,
+        "passes": progress.passes,
+        "seconds": progress.seconds,
+        "objective": step.objective,
+        "exact": step.exact,
+        "gap": step.gap,
+        "active": int(np.count_nonzero(progress.solution)),
+        **({"dev": progress.dev} if progress.dev else {}),
+    }
+
+
+def end_event(outcome):
+    return {
+        "reason": outcome.reason,
+        "iteration": outcome.iteration,
+        "passes": outcome.passes,
+        "seconds": outcome.seconds,
+        "objective": outcome.objective,
+        "gap": outcome.gap,
+        "bound": outcome.bound,
+        "active": outcome.active,
+        **({"best_iteration": outcome.best_iteration, "dev": outcome.dev} if outcome.dev else {}),
+    }
+
+
+def last_event(outcome, model_bytes):
+    """The end of everything: what was chosen, and the size of the model that was written, None if there is none."""
+    return {**end_event(outcome), "peak_rss_mb": peak_rss(), "model_bytes": model_bytes}
+
+
+def model_facts(settings, training, point, outcome):
+    """What the model says of its training; nothing that differs between two runs alike."""
+    return {
+        **start_event(settings, training, point),
+        "version": __version__,
+        "features": settings.features,
+        "transitions": settings.transitions,
+        "min_freq": settings.min_freq,
+        "converged": outcome.converged,
+        "reason": outcome.reason,
+        "iteration": outcome.iteration,
+        "passes": outcome.passes,
+        "objective": outcome.objective,
+        "gap": outcome.gap,
+        "bound": outcome.bound,
+        **({"best_iteration": outcome.best_iteration, "dev": outcome.dev} if outcome.dev else {}),
+    }
+
+
+def ending(outcome, algorithm):
+    """One or two lines for the user."""
+    lines = [
+        f"{outcome.reason}: {algorithm.step_name} {outcome.iteration}, {outcome.passes:.1f} effective passes, {outcome.seconds:.2f} s; "
+        f"objective {outcome.objective:.8g}, gap {outcome.gap:.3g}, {outcome.active:,} active features"
+    ]
+    if outcome.dev:
+        scores = ", ".join(f"{name} {value:.4f}" if name == "likelihood" else f"{name} {value:.2f}" for name, value in outcome.dev.items())
+        lines.append(f"kept {algorithm.step_name} {outcome.best_iteration}: held-out {scores}")
+    if not outcome.converged and not outcome.dev and not math.isnan(outcome.gap):
+        lines.append("not converged: the optimum is not reached, which the model file says too")
+    return "\n".join(lines)
+
+
+def peak_rss():
+    """The most memory that this process has held, in MB; None where the system does not say."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform != "darwin" else MEGABYTE)

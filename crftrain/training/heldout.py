@@ -1,0 +1,64 @@
+"""Labelled data that training does not learn from: its scores decide which step is kept."""
+
+import math
+
+import numpy as np
+
+from .._kernels import Decoder, Sequences
+from ..chain._problem import Problem
+from ..errors import DataError
+from ..tagging.evaluate import Evaluation
+from ..text.encode import Encoder
+from ..text.read import sentences
+
+
+def score_corpus(layout, w, corpus, labels, evaluation=None, *, gold=None):
+    """Decode a corpus and add its sequences to an Evaluation; gold: label strings where the corpus' ids do not say all."""
+    best, _, _ = Decoder(layout, w).decode(Sequences(corpus, layout))
+    evaluation = Evaluation(labels=labels) if evaluation is None else evaluation
+    predicted = [labels[j] for j in best.tolist()]
+    if gold is None:
+        gold = [labels[j] for j in corpus.label.tolist()]
+    for first, end in zip(corpus.seq.tolist(), corpus.seq[1:].tolist(), strict=False):
+        evaluation.add(gold[first:end], predicted[first:end])
+    return evaluation
+
+
+class HeldOutData:
+    """Labelled sequences in the numbers of a vocabulary, for scores during training.
+
+    gold has their labels as they stand there, also those that the vocabulary has not.
+    """
+
+    def __init__(self, corpus, gold, labels):
+        self.corpus, self.gold, self.labels = corpus, gold, labels
+
+    @classmethod
+    def read(cls, path, vocabulary, *, encoding="utf-8"):
+        """A labelled file."""
+        encoder = Encoder(vocabulary, gold="yes")
+        read = list(sentences(path, encoding=encoding))
+        for sentence in read:
+            if not encoder.has_gold(sentence):
+                raise DataError(sentence.place(), "no gold label", f"{vocabulary.n_columns} columns, the label among them")
+        if not read:
+            raise DataError(path, "no sentences", "held-out data with gold labels")
+        gold = [label for sentence in read for label in encoder.gold_labels(sentence)]
+        return cls(encoder.encode(read), gold, vocabulary.labels)
+
+    def scorer(self, layout, *, select="score"):
+        """w -> (what decides, {"f1": ..., "accuracy": ..., "likelihood": ...}); f1 only where the labels are chunk labels.
+
+        `score` decides by f1, or accuracy; `likelihood` by the mean log p(y|x) of the sequences whose labels are all known.
+        """
+        unknown = np.add.reduceat(self.corpus.label < 0, self.corpus.seq[:-1])
+        known = Problem(self.corpus.take(np.flatnonzero(unknown == 0)), layout)
+
+        def evaluate(w):
+            evaluation = score_corpus(layout, w, self.corpus, self.labels, gold=self.gold)
+            chunk = {"f1": evaluation.chunk.f1} if evaluation.chunked else {}
+            likelihood = -known.value(w) if known.n_sequences else math.nan
+            numbers = {**chunk, "accuracy": evaluation.accuracy, "likelihood": likelihood}
+            return (likelihood if select == "likelihood" else evaluation.score), numbers
+
+        return evaluate

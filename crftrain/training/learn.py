@@ -1,0 +1,58 @@
+"""From training files to a model file: what `crftrain learn` does.
+
+1. the place of the model is tried, the files are read and encoded            text
+2. a model is trained                                                         train
+3. it is written                                                              model
+"""
+
+import time
+from functools import partial
+
+from ..model import model
+from ..text import template as templates
+from ..text.encode import read_corpus
+from .events import SILENT, Log, Observers, last_event
+from .heldout import HeldOutData
+from .train import numbered, train
+
+
+def learn(settings, observer=SILENT):
+    """Train as the settings ask and write the model; returns the Outcome of the chosen point."""
+    model.check_writable(settings.model)
+    with Log.to(settings.log) as log:
+        observer, started = Observers(log, observer), time.perf_counter()
+        corpus, vocabulary = read(settings, observer)
+        init = model.load(settings.init) if settings.init else None
+        return trained_and_saved(corpus, vocabulary, settings, observer, init=init, started=started)
+
+
+def trained_and_saved(corpus, vocabulary, settings, observer, **more):
+    """Steps 2 and 3; the Outcome."""
+    heldout = partial(HeldOutData.read, settings.dev, encoding=settings.encoding) if settings.dev else None
+    with observer.busy():
+        trained, outcome = train(corpus, vocabulary, settings, observer, heldout=heldout, **more)
+        outcome.model_bytes = trained.save(settings.model)
+        observer.end(last_event(outcome, outcome.model_bytes))
+    return outcome
+
+
+def read(settings, observer=SILENT):
+    """(Corpus, Vocabulary) of the training files."""
+    template = templates.load(settings.template) if settings.template else None
+    corpus, vocabulary = read_corpus(
+        settings.paths,
+        template=template,
+        format=settings.format,
+        label_column=settings.label_column,
+        encoding=settings.encoding,
+        min_freq=settings.min_freq,
+    )
+    if told := templates.choice(vocabulary.template):
+        observer.say(told)
+    return corpus, vocabulary
+
+
+def prepare(settings, observer=SILENT):
+    """Read, encode and number: a Training."""
+    started = time.perf_counter()
+    return numbered(settings, *read(settings, observer), started)

@@ -1,0 +1,344 @@
+"""What a training is asked for: the defaults, and the one list of what is refused before a byte of data is read.
+
+    settings = Settings(algorithm="lbfgs", l1s="1/n", dev="dev.txt")      what is not given is filled in; nothing is refused yet
+    settings.check()                                                     SettingsError, a ValueError, if it cannot be done
+
+A command shows a refusal with its own name for each setting, `refusals(named=...)`, and ends with status 2. None is "not given"
+for every setting.
+"""
+
+import math
+import operator
+import os
+import stat
+from dataclasses import dataclass, fields
+from itertools import product
+from pathlib import Path
+
+from .. import optimizers
+from ..errors import SettingsError
+from ..optimizers.base import Algorithm
+from ..text.template import builtin_names
+from .strength import Strength
+
+DEFAULT_ALGORITHM = "sag"
+DEFAULT_ONLINE = "psa"  # for new sentences alone
+DEFAULT_FOR_L1 = "owlqn"  # the first to reach any objective that is near the optimum
+
+DEFAULTS = {
+    "select": "score",
+    "threads": 1,
+    "seed": 1,
+    "features": "observed",
+    "transitions": "full",
+    "min_freq": 0,
+    "format": "conll",
+    "encoding": "utf-8",
+    "label_column": -1,
+    "trace": False,
+    "checkpoint_every": 10,
+    "stream": False,
+    "save_every": 100_000,
+}
+CHOICES = {
+    "select": ("score", "likelihood"),
+    "features": ("observed", "full"),
+    "transitions": ("full", "observed"),
+    "format": ("conll", "items"),
+}
+LEAST = {  # whole numbers
+    "patience": 1,
+    "passes": 1,
+    "threads": 1,
+    "seed": 0,
+    "min_freq": 0,
+    "folds": 2,
+    "checkpoint_every": 1,
+    "save_every": 1,
+    "n_hint": 1,
+}
+STREAMED = {"paths", "algorithm", "options", "model", "template", "lambdas", "l1s", "seed", "format", "label_column", "encoding", "log"}
+OF_STREAMS = {"stream", "save_every", "n_hint"}
+OF_RACES = ("runs.jsonl", "summary.tsv", "optimum-*.json", "*.svg", "*.png")  # what they write into their folder
+OUTPUTS = ("model", "log", "checkpoint")
+INPUTS = ("paths", "dev", "test", "init", "replay", "resume", "template")
+
+
+def keyword(name):
+    """How the library calls a setting."""
+    return name
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything a training was asked for, and what was not given filled in."""
+
+    paths: tuple = ()
+    algorithm: Algorithm | str | None = None  # a name becomes the declaration
+    options: dict | None = None  # the algorithm's own
+    model: str | None = None  # where it is written
+    template: object = None
+    lambdas: tuple | None = None  # of Strength, or anything that Strength.list understands
+    l1s: tuple | None = None
+    dev: str | None = None
+    select: str | None = None
+    patience: int | None = None
+    passes: int | None = None  # None: the algorithm's own limit
+    max_passes: float | None = None
+    max_seconds: float | None = None
+    tol: float | None = None  # None: the algorithm's own
+    threads: int | None = None
+    seed: int | None = None
+    features: str | None = None
+    transitions: str | None = None
+    min_freq: int | None = None
+    format: str | None = None
+    encoding: str | None = None
+    label_column: int | None = None
+    folds: int | None = None
+    trace: bool | None = None
+    log: str | None = None
+    init: str | None = None
+    checkpoint: str | None = None
+    checkpoint_every: int | None = None
+    resume: str | None = None
+    stream: bool | None = None
+    save_every: int | None = None
+    n_hint: int | None = None
+    update: bool = False  # go on with the model `init`, whose strengths hold where none are given
+    replay: tuple = ()
+    test: str | None = None  # of races
+    out: str | None = None  # their folder
+    given: frozenset | None = None  # the names of what was given
+
+    def __post_init__(self):
+        if self.given is None:
+            names = (field.name for field in fields(self) if field.name != "given")
+            self._fill(given=frozenset(name for name in names if not _is_missing(getattr(self, name))))
+        self._fill(**{name: value for name, value in DEFAULTS.items() if getattr(self, name) is None})
+        self._fill(**{name: _strengths(getattr(self, name)) for name in ("lambdas", "l1s")})
+        self._fill(algorithm=self._declared(self.algorithm or self._default_algorithm()))
+        if isinstance(self.algorithm, Algorithm):
+            self._fill(options=_parsed(self.algorithm, self.options or {}))
+            if self.update and self.algorithm.online and self.passes is None:
+                self._fill(passes=1)
+        if self.update:
+            self._fill(lambdas=self.lambdas or (), l1s=self.l1s or ())
+        elif self.lambdas is None:
+            without = isinstance(self.algorithm, Algorithm) and "l2" not in self.algorithm.solves
+            self._fill(lambdas=(Strength(0.0) if without or _any(self.l1s) else Strength(1.0, True),))
+        if self.l1s is None:
+            self._fill(l1s=(Strength(0.0),))
+
+    def _fill(self, **values):
+        vars(self).update(values)
+
+    def _default_algorithm(self):
+        if self.update:
+            return DEFAULT_ALGORITHM if self.replay else DEFAULT_ONLINE
+        return default_algorithm(self.l1s)
+
+    @staticmethod
+    def _declared(algorithm):
+        try:
+            return optimizers.get(algorithm) if isinstance(algorithm, str) else algorithm
+        except KeyError:
+            return algorithm
+
+    def __getstate__(self):
+        """Declarations of algorithms hold functions; their names go anywhere."""
+        return {**vars(self), "algorithm": self.algorithm.name}
+
+    def __setstate__(self, state):
+        vars(self).update(state, algorithm=self._declared(state["algorithm"]))
+
+    @property
+    def points(self):
+        """The (lambda, l1) pairs of the path; at most one of the two is a list."""
+        return list(product(self.lambdas, self.l1s))
+
+    def check(self, named=keyword):
+        """SettingsError for the first thing that cannot be done."""
+        for refusal in self.refusals(named):
+            raise SettingsError("", refusal)
+        return self
+
+    def refusals(self, named=keyword):
+        """Why this cannot be done, one sentence each; a setting is called what named(its name) says."""
+        wrong = [*self._odd_values(named)]
+        yield from wrong
+        if not wrong:  # the rest relies on the values
+            yield from self._odd_together(named)
+            yield from self._odd_stream(named) if self.stream else self._stream_missing(named)
+            yield from self._odd_penalties(named)
+            yield from self._overwritten(named)
+
+    def _odd_values(self, named):
+        if not isinstance(self.algorithm, Algorithm):
+            yield f"no algorithm is called {self.algorithm!r}, expected one of {', '.join(optimizers.names())}"
+        else:
+            yield from _odd_options(self.algorithm, self.options)
+        for name, least in LEAST.items():
+            value = getattr(self, name)
+            if value is not None and not (_is_whole(value) and value >= least):
+                yield f"{named(name)} {value!r}, expected a whole number >= {least}"
+        for name in ("max_passes", "max_seconds"):
+            if getattr(self, name) is not None and not _at_least(getattr(self, name), 0, without=True):
+                yield f"{named(name)} {getattr(self, name)!r}, expected a number > 0"
+        if self.tol is not None and not _at_least(self.tol, 0):
+            yield f"{named('tol')} {self.tol!r}, expected a number >= 0"
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                yield f"{named(name)} {getattr(self, name)!r}, expected one of {', '.join(known)}"
+        for name in ("lambdas", "l1s"):
+            if not isinstance(getattr(self, name), tuple):
+                yield f"{named(name)} {getattr(self, name)!r}, expected a number >= 0 or one divided by n, as in 0.01 or 1/n, or several"
+
+    def _odd_together(self, named):
+        several = len(self.points) > 1
+        for name in ("patience", "select"):
+            if name in self.given and not self.dev:
+                yield f"{named(name)} needs {named('dev')}"
+        if len(self.lambdas) > 1 and len(self.l1s) > 1:
+            yield f"{named('lambdas')} and {named('l1s')} cannot both be lists"
+        if self.folds and several:
+            yield f"{named('folds')} takes one strength, not a list"
+        if self.template and self.format == "items":
+            yield f"{named('format')} items has its attributes already: {named('template')} does not apply"
+        if self.resume and (several or self.folds or self.init):
+            yield f"{named('resume')} goes on with one training: no lists of strengths, no {named('folds')}, no {named('init')}"
+        if self.update and not (self.algorithm.online or self.replay):
+            yield (
+                f"{self.algorithm.name} forgets what is not in its data: it needs {named('replay')} OLD; "
+                f"these do not: {_able(lambda algorithm: algorithm.online)}"
+            )
+
+    def _odd_stream(self, named):
+        if not self.algorithm.streams:
+            able = _able(lambda algorithm: algorithm.streams)
+            yield f"{self.algorithm.name} cannot learn from a stream; these can: {able}"
+        for name in sorted(self.given - STREAMED - OF_STREAMS):
+            yield f"{named(name)} is not for a stream"
+        if len(self.points) > 1:
+            yield "a stream takes one strength, not a list"
+        elif self.n_hint is None:
+            for name, (strength,) in (("lambdas", self.lambdas), ("l1s", self.l1s)):
+                if strength.per_sequence:
+                    yield f"{named(name)} {strength} of a stream needs {named('n_hint')} N, or a number instead"
+
+    def _stream_missing(self, named):
+        for name in sorted(self.given & OF_STREAMS):
+            yield f"{named(name)} needs {named('stream')}"
+
+    def _odd_penalties(self, named):
+        for l2, l1 in self.points:
+            if reason := optimizers.refusal(self.algorithm, l2.number, l1.number):
+                yield reason
+
+    def _overwritten(self, named):
+        """A model is updated in place, and a checkpoint replaced by the next one; nothing else that is read is written."""
+        allowed = {("checkpoint", "resume")} | ({("model", "init")} if self.update else set())
+        outputs = [(name, getattr(self, name)) for name in OUTPUTS if getattr(self, name)]
+        outputs += [("out", path) for kind in OF_RACES for path in (Path(self.out).glob(kind) if self.out else ())]
+        inputs = [(name, path) for name in INPUTS for path in _paths(getattr(self, name)) if path not in builtin_names()]
+        yield from overwritten(outputs, inputs, allowed=allowed, named=named)
+
+
+def default_algorithm(l1s):
+    """The algorithm where none is given: l1 above 0 needs one that can."""
+    return DEFAULT_FOR_L1 if _any(l1s) else DEFAULT_ALGORITHM
+
+
+def overwritten(outputs, inputs, *, allowed=frozenset(), named=keyword):
+    """A sentence for each (name, path) that would be written over another one, by whatever name or link it is reached."""
+    for k, (name, path) in enumerate(outputs):
+        for other, read in inputs:
+            if (name, other) not in allowed and _same_file(path, read):
+                yield f"{named(name)} {os.fspath(path)} would overwrite {os.fspath(read)}, which is {named(other)}"
+        for other, written in outputs[:k]:
+            if _same_file(path, written) or _same_place(path, written):
+                yield f"{named(name)} and {named(other)} are both {os.fspath(path)}"
+
+
+def _same_file(path, other):
+    """Whether two paths lead to one file, through links or not."""
+    try:
+        a, b = os.stat(path), os.stat(other)
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(a.st_mode) and os.path.samestat(a, b)
+
+
+def _same_place(path, other):
+    """Whether two paths lead to where no file is yet."""
+    return os.fspath(path) != "-" and not os.path.exists(path) and os.path.realpath(path) == os.path.realpath(other)
+
+
+def _paths(value):
+    """The files that a setting names; what is no path, as a template that is loaded already, is none."""
+    several = value if isinstance(value, list | tuple) else (value,)
+    return [path for path in several if isinstance(path, str | os.PathLike)]
+
+
+def _able(able):
+    return ", ".join(name for name in optimizers.names() if able(optimizers.get(name)))
+
+
+def _is_missing(value):
+    return value is None or value is False or (isinstance(value, tuple) and not value)
+
+
+def _strengths(value):
+    """A tuple of Strength; the value itself where it is none, for the refusal."""
+    if value is None:
+        return None
+    try:
+        return Strength.several(value)
+    except (ValueError, TypeError):
+        return value
+
+
+def _any(strengths):
+    return isinstance(strengths, tuple) and any(strength.number for strength in strengths)
+
+
+def _parsed(algorithm, given):
+    """The algorithm's options with the defaults; what cannot be parsed stays as it is, for the refusal."""
+    options = algorithm.defaults()
+    for name, value in given.items():
+        option = algorithm.option(name)
+        try:
+            options[name] = value if option is None else option.parse(value)
+        except ValueError:
+            options[name] = value
+    return options
+
+
+def _odd_options(algorithm, options):
+    for name, value in options.items():
+        option = algorithm.option(name)
+        if option is None:
+            known = ", ".join(option.name for option in algorithm.options) or "none"
+            yield f"{algorithm.name} has no option {name!r}, expected one of {known}"
+            continue
+        try:
+            option.parse(value)
+        except ValueError as error:
+            yield f"{name}: {error}"
+
+
+def _is_whole(value):
+    if isinstance(value, bool):
+        return False
+    try:
+        return operator.index(value) is not None
+    except TypeError:
+        return False
+
+
+def _at_least(value, least, *, without=False):
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return False
+    return math.isfinite(number) and (number > least if without else number >= least)
