@@ -98,7 +98,7 @@ def compare(settings, entrants, observer=SILENT, *, repeat=1, jobs=1):
     observer.say(f"f* = {found['objective']:.12g} by {found['algorithm']}, f - f* <= {_shown(found['bound'])} there")
     wanted = [(entrant, seed) for entrant in entrants for seed in range(settings.seed, settings.seed + repeat)]
     runs = []
-    with Log.to(out / "runs.jsonl") as log:
+    with Log.to(out / "runs.jsonl") as log, observer.busy():
         for run in _races(settings, training, tests, wanted, log, jobs, observer):
             runs.append(run)
             observer.say(f"{run.name}, seed {run.seed}: " + (run.error or _told(run, found)))
@@ -141,8 +141,7 @@ def race(settings, training, tests, entrant, seed, log, observer):
     recorder = Recorder(run, log, tests.scorer(training.layout) if tests else None)
     log.write("start", run=run.name, **start_event(settings, training, 0), encode_seconds=training.encode_seconds)
     try:
-        with observer.busy():
-            outcome, _ = fit_point(settings, training, watching=[recorder], observer=Unheard(observer))
+        outcome, _ = fit_point(settings, training, watching=[recorder], observer=Unheard(observer))
         run.end = end_event(outcome)
     except (CrftrainError, MemoryError) as error:
         run.error = f"failed: {error}"

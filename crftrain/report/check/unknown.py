@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...text.encode import Encoder, Learner, StringTable, Vocabulary
+from ...text.encode import CorpusBuilder, Encoder, StringTable, Vocabulary
 from .findings import Finding, counted
 
 AT_ONCE = 1000  # sentences whose numbers are kept
@@ -31,7 +31,7 @@ def check_unknown(data):
 def _learnt(data):
     """The vocabulary of the training data."""
     vocabulary = Vocabulary([], StringTable(), StringTable(), data.template, data.format, 0, 0)
-    learner = Learner(vocabulary, label_column=data.label_option if data.items else data.table.label)
+    learner = CorpusBuilder(vocabulary, label_column=data.label_option if data.items else data.table.label)
     for k, sentence in enumerate(_whole(data.train)):
         learner.add(sentence)
         if (k + 1) % AT_ONCE == 0:
