@@ -118,28 +118,32 @@ def test_the_model_is_trained_on_everything_afterwards(settings, tmp_path):
     assert load(tmp_path / "model.bin").facts["n_sequences"] == 40
 
 
+class InterruptedWhileFolding(Hearing):
+    """A fold's monitors are asked for a reason to stop; what they tell is not heard."""
+
+    looks = 0
+
+    @property
+    def interrupted(self):
+        self.looks += 1
+        return "interrupted" if self.looks > 3 else None
+
+
 def test_a_signal_during_the_folds_ends_everything(settings, tmp_path):
-    asked = []
-
-    class Interrupted(Hearing):
-        @property
-        def interrupted(self):
-            asked.append(1)
-            return "interrupted" if len(asked) > 3 else None
-
+    asked = InterruptedWhileFolding()
     with pytest.raises(KeyboardInterrupt):
-        learn(settings(folds=2, tol=0), Interrupted())
-    assert len(asked) > 3
+        learn(settings(folds=2, tol=0), asked)
+    assert asked.looks > 3
     assert not (tmp_path / "model.bin").exists()
 
 
 def test_the_folds_leave_the_checkpoint_to_the_training_on_everything(settings, tmp_path):
     """Broken off in a fold, it is what it was; at the end it is that of all sequences, from which one can go on."""
-    state, stop = tmp_path / "state.npz", StopSignal()
+    state = tmp_path / "state.npz"
     learn(settings("sag", passes=2, checkpoint=str(state), checkpoint_every=1))
-    kept, stop.number = state.read_bytes(), 2
+    kept = state.read_bytes()
     with pytest.raises(KeyboardInterrupt):
-        learn(settings("sag", folds=2, passes=2, checkpoint=str(state), checkpoint_every=1), stop=stop)
+        learn(settings("sag", folds=2, tol=0, checkpoint=str(state), checkpoint_every=1), InterruptedWhileFolding())
     assert state.read_bytes() == kept
     learn(settings("sag", folds=2, passes=2, checkpoint=str(state), checkpoint_every=1))
     assert learn(settings("sag", passes=3, resume=str(state))).iteration == 3

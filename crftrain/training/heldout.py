@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 
-from .._kernels import Decoder, Sequences
 from ..chain._problem import Problem
+from ..chain._sequences import Sequences
 from ..errors import DataError
+from ..tagging._decoder import Decoder
 from ..tagging.evaluate import Evaluation
 from ..text.encode import Encoder
 from ..text.read import sentences
