@@ -12,7 +12,7 @@ from crftrain.tagging.tag import Output, Tagger
 from crftrain.text.encode import expand
 from crftrain.text.read import sentences
 from crftrain.text.template import Template
-from crftrain.training.train import learn
+from crftrain.training.learn import learn
 
 PAIRS = "U0:%x[0,0]\nU1:%x[-1,0]/%x[0,1]\nU2:%s[1,0,1]\nB\nB1:%x[0,1]\nB2:%x[-1,0]\n"
 
