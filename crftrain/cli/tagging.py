@@ -7,7 +7,7 @@ import click
 from click.core import ParameterSource
 
 from ..errors import DataError
-from .base import Command, column_option, inputs
+from .base import Command, column_option, inputs, write_lines
 
 CHUNKS = {"auto": None, "yes": True, "no": False}
 
@@ -72,9 +72,11 @@ def tag(model, files, labels_only, marginals, score, gold, encoding, threads):
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--confusion", is_flag=True, help="Print the confusion matrix too.")
+@click.option("--interval", is_flag=True, help="Print intervals too, by resampling the sequences.")
+@click.option("--errors", type=click.IntRange(min=1), metavar="N", help="Print the N worst sentences too.")
 @click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
 @click.pass_context
-def evaluate(ctx, files, gold, predicted, chunks, as_json, confusion, encoding):
+def evaluate(ctx, files, gold, predicted, chunks, as_json, confusion, interval, errors, encoding):
     """Score the output of `tag`, in all its forms: conlleval's numbers, then sequence accuracy and a table of labels.
 
     \b
@@ -83,19 +85,55 @@ def evaluate(ctx, files, gold, predicted, chunks, as_json, confusion, encoding):
     """
     import json
 
+    from ..report import intervals
     from ..tagging.evaluate import Evaluation
     from ..tagging.tagged import read_columns
     from ..text.read import sentences
 
     stream = chain.from_iterable(sentences(path, encoding=encoding) for path in inputs(files))
+    kept = []
+    stream = stream if errors is None else _keeping(stream, kept)
     evaluation = Evaluation(chunks=CHUNKS[chunks])
     sure = ctx.get_parameter_source("gold") is ParameterSource.COMMANDLINE
     read_columns(evaluation, stream, gold=gold, predicted=predicted, sure=sure)
     if not evaluation.n_tokens:
         raise DataError(", ".join(files) or "<stdin>", "no tokens", "lines whose last two columns are gold and predicted labels")
+    found = intervals.intervals(evaluation) if interval else None
     if as_json:
-        click.echo(json.dumps(evaluation.as_json(), ensure_ascii=False))
+        more = {"intervals": intervals.as_json(found)} if interval else {}
+        click.echo(json.dumps({**evaluation.as_json(), **more}, ensure_ascii=False))
         return
     click.echo(evaluation.report())
     if confusion:
         click.echo("\n" + evaluation.confusion())
+    if interval:
+        write_lines([*intervals.lines(found), ""])
+    if errors is not None:
+        write_lines(_worst(evaluation, kept, errors))
+
+
+def _keeping(stream, kept):
+    """The stream, whose sentences are kept."""
+    for sentence in stream:
+        kept.append(sentence)
+        yield sentence
+
+
+def _worst(evaluation, sentences, n):
+    """The n worst of the sentences as lines for the terminal."""
+    from shutil import get_terminal_size
+
+    from ..report.worst import WIDTH, worst
+    from ..text.read import columns
+    from . import colour
+
+    sizes = evaluation.by_sequence().tokens[:, 0].tolist()
+    rows = [  # a line with the probability may stand before the tokens
+        (sentence.place(len(sentence.lines) - size), [columns(line)[0].decode() for line in sentence.lines[-size:]])
+        for sentence, size in zip([sentence for sentence in sentences if _has_tokens(sentence)], sizes, strict=True)
+    ]
+    return worst(evaluation, rows, n, paint=colour.painter(colour.wanted()), width=get_terminal_size((WIDTH, 0)).columns)
+
+
+def _has_tokens(sentence):
+    return len(sentence.lines) > 1 or not sentence.lines[0].startswith(b"@probability\t")

@@ -52,7 +52,7 @@ class Comparison:
 
 
 def f1(counts):
-    """Of summed rows gold, found, correct, in percent; 0 where nothing can be divided."""
+    """Of summed rows gold, found, correct, in percent; nan where nothing can be divided."""
     return _share(2 * counts[..., 2], counts[..., 0] + counts[..., 1])
 
 
@@ -70,7 +70,7 @@ def accuracy(counts):
 
 
 def _share(part, whole):
-    return 100.0 * np.divide(part, whole, out=np.zeros(np.shape(part), float), where=np.asarray(whole) > 0)
+    return 100.0 * np.divide(part, whole, out=np.full(np.shape(part), np.nan), where=np.asarray(whole) > 0)
 
 
 def bootstrap(counts, *, samples=SAMPLES, seed=SEED):
@@ -90,8 +90,10 @@ def interval(counts, score, *, samples=SAMPLES, level=LEVEL, seed=SEED):
 
 
 def _interval(value, values, level):
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(value), float(low), float(high), level)
+    """Samples in which nothing could be divided say nothing; a score of nothing is 0, as everywhere."""
+    values = values[~np.isnan(values)]
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2]) if len(values) else (0.0, 0.0)
+    return Interval(float(np.nan_to_num(value)), float(low), float(high), level)
 
 
 def compare(first, second, score, *, samples=SAMPLES, level=LEVEL, seed=SEED):
@@ -102,7 +104,8 @@ def compare(first, second, score, *, samples=SAMPLES, level=LEVEL, seed=SEED):
     k, both = first.shape[1], np.concatenate([first, second], axis=1)
     drawn, all_ = bootstrap(both, samples=samples, seed=seed), both.sum(axis=0)
     a, b = score(drawn[:, :k]), score(drawn[:, k:])
-    value_a, value_b = score(all_[:k]), score(all_[k:])
+    value_a, value_b = np.nan_to_num(score(all_[:k])), np.nan_to_num(score(all_[k:]))
+    a, b = np.nan_to_num(a), np.nan_to_num(b)
     return Comparison(
         _interval(value_a, a, level), _interval(value_b, b, level), _interval(value_b - value_a, b - a, level), two_sided(b - a)
     )

@@ -178,6 +178,12 @@ class Evaluation:
         """The one number to compare models by: chunk F1 if the labels are chunk labels, else accuracy."""
         return self.chunk.f1 if self.chunked else self.accuracy
 
+    def by_sequence(self):
+        """BySequence: the same numbers apart for each sequence."""
+        first, gold, predicted = np.array(self._first), np.array(self._gold), np.array(self._predicted)
+        kinds, gold_spans, found_spans = self._counted.spans()
+        return BySequence(list(self._number), first, gold, predicted, kinds, gold_spans, found_spans)
+
     @property
     def _counted(self):
         if self._counts is None:
@@ -232,6 +238,50 @@ class Evaluation:
         return "\n".join(lines) + "\n"
 
 
+@dataclass(frozen=True)
+class BySequence:
+    """Labels and chunks of each sequence; positions count a boundary (label 0) after each, number 1 is the label that is not known."""
+
+    names: list  # of labels; the first two are no text
+    first: np.ndarray  # where sequences begin
+    gold: np.ndarray  # label numbers
+    predicted: np.ndarray
+    kinds: list  # of the types of chunks
+    gold_spans: np.ndarray  # [3][n] first, end, type
+    found_spans: np.ndarray
+
+    def sum(self, values):
+        """Values of positions added up for each sequence."""
+        return np.add.reduceat(values, self.first, dtype=np.int64) if len(self.first) else np.zeros(0, np.int64)
+
+    @property
+    def tokens(self):
+        """int[n, 2]: tokens, those that are right."""
+        return np.stack([self.sum(self.gold > 0), self.sum((self.gold == self.predicted) & (self.gold > 1))], axis=1)
+
+    def label(self, k):
+        """int[n, 3]: how often label k is gold, found and correct."""
+        gold, found = self.gold == k, self.predicted == k
+        return np.stack([self.sum(gold), self.sum(found), self.sum(gold & found)], axis=1)
+
+    def chunks(self, kind=None):
+        """int[n, 3]: gold, found and correct chunks, of one type or of all."""
+        correct = self.gold_spans[:, right(self.gold_spans, self.found_spans)]
+        return np.stack([self._count(spans, kind) for spans in (self.gold_spans, self.found_spans, correct)], axis=1)
+
+    def _count(self, spans, kind):
+        first = spans[0] if kind is None else spans[0, spans[2] == kind]
+        return np.bincount(np.searchsorted(self.first, first, "right") - 1, minlength=len(self.first))
+
+
+def right(spans, others):
+    """bool: which of the spans are among the others."""
+    if not others.shape[1]:
+        return np.zeros(spans.shape[1], bool)
+    place = np.minimum(np.searchsorted(others[0], spans[0]), others.shape[1] - 1)  # no two spans of a side begin at one token
+    return (others[:, place] == spans).all(axis=0)
+
+
 def _conlleval(score):
     return f"precision: {score.precision:6.2f}%; recall: {score.recall:6.2f}%; FB1: {score.f1:6.2f}"
 
@@ -265,6 +315,7 @@ class _Counts:
         gold_kind, found_kind = kind[self._gold], kind[self._predicted]
         gold_start, gold_end = _borders(tag[self._gold], gold_kind)
         found_start, found_end = _borders(tag[self._predicted], found_kind)
+        self._borders = list(kinds), (gold_start, gold_end, gold_kind), (found_start, found_end, found_kind)
         # 1)
         same = gold_kind == found_kind
         opens = gold_start & found_start & same
@@ -278,6 +329,11 @@ class _Counts:
             correct = np.append(correct, gold_kind[-1])
         self.types = self._scores(list(kinds), gold_kind[gold_start], found_kind[found_start], correct)
         self.chunk = Score(int(gold_start.sum()), int(found_start.sum()), len(correct))
+
+    def spans(self):
+        """(names of types, gold, found): the chunks as int arrays [3][n] of their first token, their end and their type."""
+        kinds, *sides = self._borders
+        return kinds, *(_spans(starts, ends, kind) for starts, ends, kind in sides)
 
     def pairs(self):
         """{(gold label, predicted label): tokens} for the pairs that occur."""
@@ -300,6 +356,11 @@ def _borders(tag, kind):
     last = _before(tag, 0)
     changed = kind != _before(kind, 0)
     return _START[last, tag] | (_INSIDE[tag] & changed), _END[last, tag] | (_INSIDE[last] & changed)
+
+
+def _spans(starts, ends, kind):
+    first, end = np.flatnonzero(starts), np.flatnonzero(ends)
+    return np.array([first, end[np.searchsorted(end, first, "right")] if len(first) else first, kind[first]])
 
 
 def _matrix(names, pairs):

@@ -20,6 +20,7 @@ import numpy as np
 from ..chain._sequences import Sequences
 from ..text._strings import StringTable
 from ..text.encode import Encoder
+from ..text.printable import printable
 from ._decoder import Decoder
 from ._paths import Edges, best_paths, node_scores, parted, said
 
@@ -198,16 +199,16 @@ def _transitions(layout, w):
 
 def in_words(explanation, words, *, top=None):
     """Lines of text; words: those of the sentence."""
-    e = explanation
+    e, words = explanation, list(map(printable, words))
     around = " ".join(f"[{word}]" if k == e.position else word for k, word in enumerate(words) if abs(k - e.position) <= 4)
     gold = "" if e.gold in (None, e.label) else f", gold is {e.gold}"
     yield f"{e.place}  {around}"
     yield f"  {e.label} with probability {e.probability:.3f}{gold}; over {e.against} by {e.margin:.4f}, which is the sum of"
     known = [attribute for attribute in e.attributes if attribute.known]
-    width = max([len(attribute.name) for attribute in known[:top]] + [24])
+    width = max([len(printable(attribute.name)) for attribute in known[:top]] + [24])
     for a in known[:top]:
         absent = "" if a.without == e.label else f"   without it: {a.without}"
-        yield f"    {a.difference:+9.4f}  {a.name:<{width}}  {e.label} {a.weight:+.4f}, {e.against} {a.against:+.4f}{absent}"
+        yield f"    {a.difference:+9.4f}  {printable(a.name):<{width}}  {e.label} {a.weight:+.4f}, {e.against} {a.against:+.4f}{absent}"
     rest = known[top:] if top is not None else []
     if rest:
         yield f"    {sum(a.difference for a in rest):+9.4f}  {len(rest)} more attributes"
@@ -217,6 +218,6 @@ def in_words(explanation, words, *, top=None):
     if e.changed:
         text = ", ".join(f"{words[k]} {label} (not {other})" for k, label, other in e.changed)
         yield f"    {e.others:+9.4f}  other tokens: {text}"
-    unknown = [attribute.name for attribute in e.attributes if not attribute.known]
+    unknown = [printable(attribute.name) for attribute in e.attributes if not attribute.known]
     if unknown:
         yield f"  never seen in training: {'  '.join(unknown)}"

@@ -7,6 +7,8 @@ note      a number one should know
 
 from dataclasses import dataclass, field
 
+from ...text.printable import printable
+
 SEVERITIES = ("error", "warning", "note")
 SHOWN = 5  # examples of a finding, unless more are asked for
 
@@ -48,10 +50,8 @@ def ranked(findings):
 
 
 def shown(text, most=60):
-    """A piece of the data for a terminal: control and other unseen characters as their code points, long pieces cut."""
-    text = text.decode(errors="backslashreplace") if isinstance(text, bytes) else text
-    text = "".join(c if c.isprintable() else f"<U+{ord(c):04X}>" for c in text)
-    return text if len(text) <= most else text[: most - 1] + "…"
+    """A piece of the data for a terminal, cut if it is long."""
+    return printable(text, most)
 
 
 def counted(n, singular, plural=None):
