@@ -70,7 +70,7 @@ def accuracy(counts):
 
 
 def _share(part, whole):
-    return 100.0 * np.divide(part, whole, out=np.full(np.shape(part), np.nan), where=np.asarray(whole) > 0)
+    return np.divide(100.0 * part, whole, out=np.full(np.shape(part), np.nan), where=np.asarray(whole) > 0)
 
 
 def bootstrap(counts, *, samples=SAMPLES, seed=SEED):
