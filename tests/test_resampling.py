@@ -106,12 +106,12 @@ def test_intervals_are_those_of_an_independent_bootstrap():
     mine = found["chunk"]["f1"]
     assert mine.value == pytest.approx(evaluation.chunk.f1, rel=1e-12)
     assert [mine.low, mine.high] == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=0.5)
-    assert found["accuracy"].value == evaluation.accuracy
-    assert found["sequence_accuracy"].value == evaluation.sequence_accuracy
-    assert {kind: scores["f1"].value for kind, scores in found["types"].items()} == {k: s.f1 for k, s in evaluation.types.items()}
-    assert {label: scores["recall"].value for label, scores in found["labels"].items()} == {
-        k: s.recall for k, s in evaluation.labels.items()
-    }
+    assert found["accuracy"].value == pytest.approx(evaluation.accuracy, rel=1e-12)
+    assert found["sequence_accuracy"].value == pytest.approx(evaluation.sequence_accuracy, rel=1e-12)
+    for part, scores in (("types", evaluation.types), ("labels", evaluation.labels)):
+        for name in ("precision", "recall", "f1"):
+            told = {k: one[name].value for k, one in found[part].items()}
+            assert told == pytest.approx({k: getattr(score, name) for k, score in scores.items()}, rel=1e-12)
 
 
 def test_an_interval_holds_the_truth_about_as_often_as_it_says():
