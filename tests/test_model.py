@@ -265,7 +265,7 @@ def test_every_cut_is_noticed(place):
         (b"", "an empty file, expected a model"),
         (b"xCRF" + bytes(1000), "not a model, expected a file that crftrain learn, CRFsuite"),
         (b"\x89CRFTRN\n\2\0\0\0", "cut off after 12 bytes"),
-        (b"\x89CRFTRN\n\2\0\0\0" + bytes(1000), "model format 2, expected 1, the one this crftrain reads"),
+        (b"\x89CRFTRN\n\3\0\0\0" + bytes(1000), "model format 3, expected 2 or below, those that this crftrain reads"),
     ],
 )
 def test_messages(place, data, message):

@@ -13,7 +13,8 @@ import zlib
 from ..errors import ModelError
 
 MAGIC = b"\x89CRFTRN\n"
-VERSION = 1
+VERSIONS = (1, 2)  # of the format; 2 has sections more than those that every model has
+MOST = 64  # sections
 START, ENTRY, CRC = struct.Struct("<8sII"), struct.Struct("<4sIQQQ"), struct.Struct("<I")
 UNPACKED = 8  # bytes that a byte of file may unpack to
 DEFLATE_FROM = 1024  # bytes; smaller sections stay as they are
@@ -34,31 +35,22 @@ def os_errors(path, what):
         raise ModelError(path, f"{what}: {error.strerror or error}") from None
 
 
-def image(contents, *, deflate):
+def image(contents, *, deflate, version=1):
     """The file in parts, from {tag: content}; as it is if the reader would not unpack that much."""
     stored = [_deflated(content) if deflate else content for content in contents.values()]
-    table, offset = START.pack(MAGIC, VERSION, len(contents)), _header_size(len(contents))
+    table, offset = START.pack(MAGIC, version, len(contents)), _header_size(len(contents))
     for (tag, content), part in zip(contents.items(), stored, strict=True):
         table += ENTRY.pack(tag, zlib.crc32(part), offset, len(part), len(content))
         offset += len(part)
     if sum(map(len, contents.values())) > UNPACKED * offset:
-        return image(contents, deflate=False)
+        return image(contents, deflate=False, version=version)
     return [table + CRC.pack(zlib.crc32(table)), *stored]
 
 
 def read(file, tags):
-    """({tag: content}, size of the file), all lengths and checksums right."""
-    size = _header_size(len(tags))
-    header = _take(file, size)
-    require(header, "an empty file", "a model")
-    require(header.startswith(MAGIC), "not a model", "a file that crftrain learn, CRFsuite, Wapiti or CRF++ wrote")
-    require(len(header) >= START.size, f"cut off after {len(header)} bytes", f"a header of {size}")
-    _, version, count = START.unpack_from(header)
-    require(version == VERSION, f"model format {version}", f"{VERSION}, the one this crftrain reads")
-    require(len(header) == size, f"cut off after {len(header)} bytes", f"a header of {size}")
-    require(CRC.unpack(header[-CRC.size :])[0] == zlib.crc32(header[: -CRC.size]), "damaged: the header does not match its checksum")
-    table, end = list(ENTRY.iter_unpack(header[START.size : -CRC.size])), size
-    require(count == len(tags) and tuple(entry[0] for entry in table) == tags, "damaged: unknown sections")
+    """({tag: content}, size of the file), all lengths and checksums right: the sections `tags`, then in format 2 others."""
+    table, size = _table(file, tags)
+    end = size
     for tag, _, offset, length, _ in table:
         require(offset == end, f"damaged: section {tag.decode()} at byte {offset}", f"it at {end}")
         end += length
@@ -73,6 +65,29 @@ def read(file, tags):
         require(zlib.crc32(stored) == crc, f"damaged: section {tag.decode()} does not match its checksum")
         contents[tag] = stored if length == unpacked else _inflated(tag, stored, unpacked)
     return contents, end
+
+
+def _table(file, tags):
+    """(The table of sections, size of the header)."""
+    size = _header_size(len(tags))
+    header = _take(file, START.size)
+    require(header, "an empty file", "a model")
+    require(header.startswith(MAGIC), "not a model", "a file that crftrain learn, CRFsuite, Wapiti or CRF++ wrote")
+    require(len(header) == START.size, f"cut off after {len(header)} bytes", f"a header of {size}")
+    _, version, count = START.unpack(header)
+    require(version in VERSIONS, f"model format {version}", f"{VERSIONS[-1]} or below, those that this crftrain reads")
+    more = count - len(tags)
+    require(more == 0 or (version == 2 and 0 < more <= MOST - len(tags)), "damaged: unknown sections")
+    size = _header_size(count)
+    header += _take(file, size - START.size)
+    require(len(header) == size, f"cut off after {len(header)} bytes", f"a header of {size}")
+    require(CRC.unpack(header[-CRC.size :])[0] == zlib.crc32(header[: -CRC.size]), "damaged: the header does not match its checksum")
+    table = list(ENTRY.iter_unpack(header[START.size : -CRC.size]))
+    found = [entry[0] for entry in table]
+    others = found[len(tags) :]
+    require(tuple(found[: len(tags)]) == tags, "damaged: unknown sections")
+    require(others == sorted(set(others) - set(tags)) and all(map(bytes.isalnum, others)), "damaged: odd sections")
+    return table, size
 
 
 def replace(path, parts):

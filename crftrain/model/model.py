@@ -1,7 +1,7 @@
 r"""The model file: what training leaves, what tagging needs. Only weights that are not zero are kept, as float32.
 
     magic       8    \x89CRFTRN\n                                                       all numbers little-endian
-    version     u32  1                     sections   u32  10
+    version     u32  1, or 2 with more     sections   u32  10, or more (sections.py)
     table       for each section: tag 4, CRC-32 u32, offset u64, length u64, unpacked length u64
     CRC-32      u32  of all the bytes before it
     sections    in the order of the table, without gaps, up to the end of the file; deflated where unpacked length != length
@@ -28,7 +28,8 @@ import json
 import math
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 
@@ -37,6 +38,7 @@ from ..errors import ModelError, TemplateError
 from ..text.encode import StringTable, Vocabulary
 from ..text.template import Template
 from . import _container as container
+from . import sections
 from ._codec import collect, decode_varints, encode_varints, front_decode, front_encode, spread
 from ._container import os_errors, require
 
@@ -55,6 +57,7 @@ class Model:
     w: np.ndarray  # float64[F]; out of our files their float32, other programs' may hold doubles
     facts: dict
     size: int = 0  # bytes on disk
+    extras: dict = field(default_factory=dict)  # what not every model has (sections.py)
 
     @property
     def active(self):
@@ -63,7 +66,7 @@ class Model:
 
     def save(self, path):
         """Write it, whole or not at all; the number of bytes."""
-        return save(path, self.vocabulary, self.layout, self.w, self.facts)
+        return save(path, self.vocabulary, self.layout, self.w, self.facts, self.extras)
 
 
 @dataclass
@@ -83,14 +86,14 @@ class Sizes:
     pair_weights: int
 
 
-def save(path, vocabulary, layout, w, facts):
+def save(path, vocabulary, layout, w, facts, extras=MappingProxyType({})):
     """Write the model, whole or not at all; the number of bytes."""
     path = os.fspath(path)
     with np.errstate(over="ignore"):
         weights = w.astype(np.float32)
     if not np.isfinite(weights).all():
         raise ModelError(path, f"a weight of {w[~np.isfinite(weights)][0]:g}", "at most 3.4e38, the largest float32")
-    parts = _encode(vocabulary, layout, weights, facts)
+    parts = _encode(vocabulary, layout, weights, facts, extras)
     with os_errors(path, "cannot be written"):
         container.replace(path, parts)
     return sum(map(len, parts))
@@ -118,7 +121,7 @@ def load(path):
             raise ModelError(path, error.finding, error.expectation) from None
 
 
-def _encode(vocabulary, layout, weights, facts):
+def _encode(vocabulary, layout, weights, facts, extras):
     """The file in parts."""
     names, sets, node_weights = _blocks(vocabulary.attributes.names(), layout.ptr, layout.label, weights)
     pair_names, pair_sets, pair_weights = _blocks(vocabulary.pair_attributes.names(), layout.pair_ptr, layout.pair, weights)
@@ -149,10 +152,12 @@ def _encode(vocabulary, layout, weights, facts):
         b"PSET": pair_sets,
         b"WGTS": np.concatenate([node_weights, weights[layout.transitions][kept], pair_weights]).astype("<f4", copy=False).tobytes(),
     }
-    parts = container.image(contents, deflate=True)
+    contents |= sections.written(extras)
+    version = 2 if extras else 1
+    parts = container.image(contents, deflate=True, version=version)
     if sizes.name_bytes + sizes.pair_name_bytes > NAMES * sum(map(len, parts)):
         contents[b"NAME"], contents[b"PNAM"] = _not_coded(names), _not_coded(pair_names)
-        parts = container.image(contents, deflate=False)
+        parts = container.image(contents, deflate=False, version=version)
     return parts
 
 
@@ -259,7 +264,8 @@ def _decode(contents, size):
         n_columns=sizes.n_columns,
         label_column=sizes.label_column,
     )
-    return Model(vocabulary, layout, w, _object(contents, b"FACT"), size)
+    extras = sections.read({tag: content for tag, content in contents.items() if tag not in TAGS})
+    return Model(vocabulary, layout, w, _object(contents, b"FACT"), size, extras)
 
 
 def _sizes(content, size):

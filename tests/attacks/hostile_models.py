@@ -52,7 +52,8 @@ GOOD = {
 def forge(contents, *, magic=b"\x89CRFTRN\n", version=1, count=None, deflate=(), unpacked=None, tail=b"", table=lambda k, entry: entry):
     """The file; `unpacked` lies about sections' lengths, `table` changes entries (tag, crc, offset, length, unpacked) in passing."""
     stored = {tag: zlib.compress(part, 9) if tag in deflate else part for tag, part in contents.items()}
-    header, offset = struct.pack("<8sII", magic, version, len(stored) if count is None else count), HEADER
+    offset = 16 + 32 * max(len(stored), len(TAGS)) + 4
+    header = struct.pack("<8sII", magic, version, len(stored) if count is None else count)
     for k, (tag, part) in enumerate(stored.items()):
         length = (unpacked or {}).get(tag, len(contents[tag]))
         header += struct.pack("<4sIQQQ", *table(k, (tag, zlib.crc32(part), offset, len(part), length)))
@@ -66,6 +67,12 @@ def with_entry(position, **changes):
         return tuple((values | changes).values()) if k == position else entry
 
     return forge(GOOD, table=table)
+
+
+def with_others(*tags):
+    """Format 2 with such sections after the ten, in this order."""
+    stand_ins = {b"zz%02d" % k: tag for k, tag in enumerate(tags)}
+    return forge(GOOD | dict.fromkeys(stand_ins, b""), version=2, table=lambda k, entry: (stand_ins.get(entry[0], entry[0]), *entry[1:]))
 
 
 def with_sections(deflate=(), unpacked=None, tail=b"", **changes):
@@ -84,11 +91,23 @@ def attacks():
         "text": b"U00:%x[0,0]\n" * 100,
         "crfsuite": b"lCRF" + bytes(500),
         "magic-only": good[:8],
-        "newer-version": forge(GOOD, version=2),
+        "newer-version": forge(GOOD, version=3),
         "largest-version": forge(GOOD, version=2**32 - 1),
         "older-version": forge(GOOD, version=0),
         "fewer-sections": forge({tag: GOOD[tag] for tag in TAGS[:-1]}),
         "more-sections": forge(GOOD | {b"MORE": b""}),
+        "more-sections-that-need-not-be-known": forge(GOOD | {b"more": b""}),
+        "section-that-must-be-known": forge(GOOD | {b"MORE": b""}, version=2),
+        "one-among-others": forge(GOOD | {b"Must": b"", b"more": b""}, version=2),
+        "other-sections-out-of-order": forge(GOOD | {b"more": b"", b"also": b""}, version=2),
+        "other-section-twice": with_others(b"more", b"more"),
+        "other-section-of-the-ten": with_others(b"SIZE", b"more"),
+        "other-section-without-a-name": forge(GOOD | {b"\0\0\0\0": b""}, version=2),
+        "other-section-first": forge({b"SIZE": GOOD[b"SIZE"], b"also": b""} | GOOD, version=2),
+        "other-section-of-no-letters": forge(GOOD | {b"m\xff\n ": b""}, version=2),
+        "hundreds-of-sections": forge(GOOD | {b"%04d" % k: b"" for k in range(500)}, version=2),
+        "wrong-checksum-of-another-section": forge(GOOD | {b"more": b"x"}, version=2)[:-1] + b"y",
+        "bomb-in-another-section": forge(GOOD | {b"more": bytes(10**7)}, version=2, deflate=(b"more",)),
         "wrong-count": forge(GOOD, count=9),
         "largest-count": forge(GOOD, count=2**32 - 1),
         "unknown-section": with_entry(9, tag=b"XXXX"),

@@ -5,12 +5,14 @@ import subprocess
 import sys
 import time
 import tracemalloc
+from dataclasses import replace
 
 import hostile_models as hostile
 import numpy as np
 import pytest
 
 from crftrain.errors import ModelError
+from crftrain.model import sections
 from crftrain.model.model import load, save
 
 BYTES_PER_BYTE = 256  # of memory for a byte of file, at most
@@ -145,3 +147,35 @@ def test_fuzz_of_the_header(place):
             place.write_bytes(header + hostile.zlib.crc32(header).to_bytes(4, "little") + good[start:])
             with pytest.raises(ModelError):
                 load(place)
+
+
+def test_a_section_that_need_not_be_known_is_left_out(place):
+    place.write_bytes(hostile.forge(hostile.GOOD | {b"more": b"\xff" * 100, b"some": b""}, version=2))
+    model = load(place)
+    assert model.active == 8 and model.extras == {}
+
+
+def test_known_sections_come_back_and_make_a_file_of_format_2(place, monkeypatch):
+    monkeypatch.setitem(sections.KNOWN, "LGAL", sections.JSON)
+    monkeypatch.setitem(sections.KNOWN, "temp", sections.JSON)
+    place.write_bytes(hostile.forge(hostile.GOOD))
+    model = load(place)
+    extras = {"temp": 1.5, "LGAL": {"O": ["B", "é"]}}
+    replace(model, extras=extras).save(place)
+    assert place.read_bytes()[8] == 2
+    again = load(place)
+    assert again.extras == extras
+    assert (again.w == model.w).all()
+    monkeypatch.delitem(sections.KNOWN, "temp")
+    assert load(place).extras == {"LGAL": extras["LGAL"]}
+    monkeypatch.delitem(sections.KNOWN, "LGAL")
+    with pytest.raises(ModelError, match="section LGAL, without which the model means something else, expected a newer crftrain"):
+        load(place)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[" * 100_000, b'"\\ud800'])
+def test_a_known_section_that_is_damaged(place, monkeypatch, content):
+    monkeypatch.setitem(sections.KNOWN, "temp", sections.JSON)
+    place.write_bytes(hostile.forge(hostile.GOOD | {b"temp": content}, version=2))
+    with pytest.raises(ModelError, match="damaged: section temp: "):
+        load(place)

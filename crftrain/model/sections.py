@@ -1,0 +1,57 @@
+"""What only some models have: sections of a model file after the ten that all have, each with a tag of its own (format 2).
+
+A tag that begins with a capital is of what a model means (which labellings are legal, how macros are spelt): whoever does not know it
+must not use the model. One that begins with a small letter may be left out (remarks, a temperature for probabilities).
+
+To add one: a line in KNOWN. Its value is in Model.extras under the tag, out of `read`, which is given bytes of any kind and raises
+ValueError for what it does not understand; `write` makes bytes of the value. A section is not there where there is no value.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..errors import ModelError
+
+
+class Section(NamedTuple):
+    """How the value of a section is written and read."""
+
+    write: Callable[[Any], bytes]
+    read: Callable[[bytes], Any]
+
+
+def _read_json(content):
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("JSON in too many brackets") from None
+
+
+JSON = Section(lambda value: json.dumps(value, separators=(",", ":"), sort_keys=True, allow_nan=False).encode(), _read_json)
+
+KNOWN: dict[str, Section] = {}
+
+
+def must_be_known(tag):
+    return tag[:1].isupper()
+
+
+def written(extras):
+    """{tag: content} in the order of the file."""
+    return {tag.encode(): KNOWN[tag].write(extras[tag]) for tag in sorted(extras)}
+
+
+def read(contents):
+    """{tag: value} of the sections that are known; a ModelError for one that had to be known, or is damaged."""
+    extras = {}
+    for tag, content in contents.items():
+        name = tag.decode("ascii", "replace")
+        if name in KNOWN:
+            try:
+                extras[name] = KNOWN[name].read(bytes(content))
+            except ValueError as error:
+                raise ModelError("", f"damaged: section {name}: {error}") from None
+        elif must_be_known(name):
+            raise ModelError("", f"section {name}, without which the model means something else", "a newer crftrain")
+    return extras
