@@ -4,7 +4,7 @@ What decodes here decodes strangers' bytes: every position is checked before it 
 and a ValueError says what was wrong.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize, PyBytes_Size
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcmp, memcpy
 
@@ -32,7 +32,7 @@ def encode_varints(const int64_t[::1] values):
             raise ValueError(f"{v} does not fit in 31 bits")
         size += 1 + (v >= 1 << 7) + (v >= 1 << 14) + (v >= 1 << 21) + (v >= 1 << 28)
     cdef bytes out = PyBytes_FromStringAndSize(NULL, size)
-    cdef uint8_t* p = <uint8_t*> PyBytes_AS_STRING(out)
+    cdef uint8_t* p = <uint8_t*> PyBytes_AsString(out)
     with nogil:
         for k in range(values.shape[0]):
             v = values[k]
@@ -89,18 +89,18 @@ def front_encode(list names):
     m = 0
     for k in range(n):
         name = names[k]
-        text, j = PyBytes_AS_STRING(name), 0
-        m = min(m, PyBytes_GET_SIZE(name))
+        text, j = PyBytes_AsString(name), 0
+        m = min(m, PyBytes_Size(name))
         while j < m and text[j] == previous[j]:
             j += 1
-        shared[k], fresh[k] = j, PyBytes_GET_SIZE(name) - j
+        shared[k], fresh[k] = j, PyBytes_Size(name) - j
         size += fresh[k]
-        previous, m = text, PyBytes_GET_SIZE(name)
+        previous, m = text, PyBytes_Size(name)
     cdef bytes tail = PyBytes_FromStringAndSize(NULL, size)
-    cdef char* out = PyBytes_AS_STRING(tail)
+    cdef char* out = PyBytes_AsString(tail)
     for k in range(n):
         name = names[k]
-        memcpy(out, PyBytes_AS_STRING(name) + shared[k], fresh[k])
+        memcpy(out, PyBytes_AsString(name) + shared[k], fresh[k])
         out += fresh[k]
     return shared_array, fresh_array, tail
 
@@ -111,7 +111,7 @@ def front_decode(const int64_t[::1] shared, const int64_t[::1] fresh, const uint
     Names rise strictly, which also makes them distinct.
     """
     cdef bytes blob = PyBytes_FromStringAndSize(NULL, size)
-    cdef uint8_t* out = <uint8_t*> PyBytes_AS_STRING(blob)
+    cdef uint8_t* out = <uint8_t*> PyBytes_AsString(blob)
     cdef const uint8_t* text = &tail[0] if tail.shape[0] else out
     cdef const uint8_t* previous = out
     cdef uint8_t* name

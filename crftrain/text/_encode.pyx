@@ -12,7 +12,7 @@
 Columns is one of the two formats, _items.pyx has the other; a Builder collects what they find in arrays that numpy takes over.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize, PyBytes_Size
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdio cimport snprintf
 from libc.string cimport memcpy
@@ -145,7 +145,7 @@ cdef class Memo:
             texts = [function(known).encode("utf-8", "surrogateescape") for function in self.functions]
             for text in texts:
                 span[0], span[1] = self.text.used, len(text)
-                self.text.push(PyBytes_AS_STRING(text), span[1])
+                self.text.push(PyBytes_AsString(text), span[1])
                 self.spans.push(span, sizeof(span))
             i = self.cells.append(cell, length, h)
         return i
@@ -201,7 +201,7 @@ cdef class Columns(Builder):
         if isinstance(piece, bytes):
             padded = piece + bytes(SLACK)
             self.literals.append(padded)
-            new.text = Text(PyBytes_AS_STRING(padded), len(piece))
+            new.text = Text(PyBytes_AsString(padded), len(piece))
         else:
             new.column, new.row, new.absolute = at[piece.column, piece.function], piece.row, piece.absolute
         self.pieces.push(&new, sizeof(new))
@@ -266,7 +266,7 @@ cdef class Columns(Builder):
         cdef bytes line
         cdef Py_ssize_t t, n_bytes = 0
         for line in lines:
-            n_bytes += PyBytes_GET_SIZE(line)
+            n_bytes += PyBytes_Size(line)
         self.length = len(lines)
         self.buffer.used = self.cells.used = self.names.used = 0
         self.buffer.reserve(n_bytes + self.length * SLACK)
@@ -275,7 +275,7 @@ cdef class Columns(Builder):
         cdef int32_t n
         for t in range(self.length):
             line = lines[t]
-            n = self.cut_line(t, PyBytes_AS_STRING(line), PyBytes_GET_SIZE(line))
+            n = self.cut_line(t, PyBytes_AsString(line), PyBytes_Size(line))
             if n != self.n_columns:
                 raise DataError(sentence.place(t), f"{n} column{'s' * (n != 1)}", self.expectation)
         return 0

@@ -5,7 +5,7 @@
 tabs, and tabs at the end, are one boundary. A value is a finite number, 1 if it is not given.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AsString, PyBytes_Size
 from libc.math cimport isfinite
 from libc.string cimport memcmp, memcpy
 
@@ -39,9 +39,9 @@ cdef class Items(Builder):
         for t in range(len(lines)):
             line = lines[t]
             self.buffer.used = self.keys.used = 0
-            self.buffer.reserve(PyBytes_GET_SIZE(line) + 2)
-            memcpy(self.buffer.data, PyBytes_AS_STRING(line), PyBytes_GET_SIZE(line))
-            self.add_line(sentence, t, PyBytes_GET_SIZE(line))
+            self.buffer.reserve(PyBytes_Size(line) + 2)
+            memcpy(self.buffer.data, PyBytes_AsString(line), PyBytes_Size(line))
+            self.add_line(sentence, t, PyBytes_Size(line))
         self.end_sequence()
 
     cdef int add_line(self, sentence, Py_ssize_t t, Py_ssize_t n) except -1:

@@ -8,7 +8,7 @@ string that is hashed, compared or copied has SLACK readable bytes behind it, so
 and never look at single characters. The hash is seeded anew in each process: no file can be made to collide.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
@@ -87,14 +87,14 @@ cdef class StringTable:
         cdef int64_t length = len(name)
         self.enlarge(1, length)
         cdef char* place = self.text + self.start[self.n]       # where it has to be if it is new
-        memcpy(place, PyBytes_AS_STRING(name), length)
+        memcpy(place, PyBytes_AsString(name), length)
         cdef uint32_t h = hash_of(place, length, self.seed)
         cdef int32_t i = self.find(place, length, h)
         return i if i >= 0 else self.append(place, length, h)
 
     def get(self, bytes name not None):
         """The number of a name, or -1."""
-        return self.lookup(PyBytes_AS_STRING(name), len(name))
+        return self.lookup(PyBytes_AsString(name), len(name))
 
     def name(self, Py_ssize_t i):
         if not 0 <= i < self.n:

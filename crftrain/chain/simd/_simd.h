@@ -7,6 +7,12 @@
 #define CRFTRAIN_SIMD_H
 #include <stdint.h>
 
+#if defined(__GNUC__)
+#define crf_prefetch(p) __builtin_prefetch(p)
+#else
+#define crf_prefetch(p) ((void)(p))
+#endif
+
 /* Attribute occurrences of tokens: ptr[t] .. ptr[t+1], of which those before split[t] are of dense attributes. */
 typedef struct {
     const int64_t *ptr, *split;

@@ -9,7 +9,6 @@ typedef uint64_t FN(uvec) __attribute__((vector_size(8 * VW), aligned(8), may_al
 #define U FN(uvec)
 #define UNROLL _Pragma("GCC unroll 16")
 #define INLINE static inline __attribute__((always_inline))
-#define PREFETCH(p) __builtin_prefetch(p)
 #define LOAD(p) (*(const V *)(p))
 #define STORE(p, x) (*(V *)(p) = (x))
 #define SPREAD(c) ((double)(c) - (V){0}) /* minus: c + 0.0 is not always c, so it would be computed */
@@ -47,18 +46,18 @@ INLINE void FN(sum_rows)(const int W, const Occurrences *o, const Blocks *b, int
 
 /* Attributes of few labels are met all over the vector: bring near what occurrences further on will need. */
 INLINE void FN(fetch_block)(const Occurrences *o, const Blocks *b, int64_t k, int64_t end) {
-    if (k + 2 * AHEAD < end) PREFETCH(b->ptr + o->attr[k + 2 * AHEAD]);
+    if (k + 2 * AHEAD < end) crf_prefetch(b->ptr + o->attr[k + 2 * AHEAD]);
     if (k + AHEAD < end) {
         int64_t p = b->ptr[o->attr[k + AHEAD]];
-        PREFETCH(b->w + p);
-        PREFETCH(b->label + p);
+        crf_prefetch(b->w + p);
+        crf_prefetch(b->label + p);
     }
 }
 
 /* psi = the sum of a token's whole rows */
 INLINE void FN(gather_rows)(const Occurrences *o, const Blocks *b, int64_t from, int64_t to, int LP, double *psi) {
     if (LP > 24) /* a wide row is visited panel by panel: bring it all near at the first */
-        for (int64_t k = from; k < to; k++) PREFETCH(b->rows + o->attr[k] * b->stride + 24);
+        for (int64_t k = from; k < to; k++) crf_prefetch(b->rows + o->attr[k] * b->stride + 24);
 #define CALL(W) FN(sum_rows)(W, o, b, from, to, at, psi)
     PANELS(LP, CALL)
 #undef CALL
@@ -122,7 +121,7 @@ static void FN(gather_listed)(const Occurrences *o, const Blocks *b, const Liste
     const int64_t end = l->ptr[i + 1];
     for (int64_t t = 0; t < T; t++) FN(gather_rows)(o, b, o->ptr[first + t], o->split[first + t], LP, psi + t * LP);
     for (int64_t e = l->ptr[i]; e < end; e++) {
-        PREFETCH(w + from[e + LISTED_AHEAD]);
+        crf_prefetch(w + from[e + LISTED_AHEAD]);
         psi[to[e]] += (value ? value[e] : 1.0) * w[from[e]];
     }
 }
@@ -135,7 +134,7 @@ static void FN(scatter_listed)(const Occurrences *o, const Blocks *b, const List
     const int64_t end = l->ptr[i + 1];
     for (int64_t t = 0; t < T; t++) FN(scatter_rows)(o, b, o->ptr[first + t], o->split[first + t], LP, q + t * LP);
     for (int64_t e = l->ptr[i]; e < end; e++) {
-        PREFETCH(w + from[e + LISTED_AHEAD]);
+        crf_prefetch(w + from[e + LISTED_AHEAD]);
         w[from[e]] += (value ? value[e] : 1.0) * q[to[e]];
     }
 }
@@ -350,20 +349,20 @@ static void FN(settle)(const Occurrences *o, const Blocks *v, const Blocks *d, d
         int64_t split = o->split[t], to = o->ptr[t + 1];
         for (int64_t k = o->ptr[t]; k < to; k++) {
             if (k + 24 < end) {
-                PREFETCH(last + attr[k + 24]);
-                if (!whole) PREFETCH(ptr + attr[k + 24]);
+                crf_prefetch(last + attr[k + 24]);
+                if (!whole) crf_prefetch(ptr + attr[k + 24]);
             }
             if (k + 12 < end) { /* taken for what it mostly is; if it is not, what is fetched does no harm */
                 int64_t next = attr[k + 12];
                 if (k + 12 < split)
                     for (int j = 0; j < LP; j += 8) {
-                        PREFETCH(v_rows + next * stride + j);
-                        PREFETCH(d_rows + next * stride + j);
+                        crf_prefetch(v_rows + next * stride + j);
+                        crf_prefetch(d_rows + next * stride + j);
                     }
                 else if (!whole) {
-                    PREFETCH(v_w + ptr[next]);
-                    PREFETCH(d_w + ptr[next]);
-                    PREFETCH(label + ptr[next]);
+                    crf_prefetch(v_w + ptr[next]);
+                    crf_prefetch(d_w + ptr[next]);
+                    crf_prefetch(label + ptr[next]);
                 }
             }
             int64_t a = attr[k];

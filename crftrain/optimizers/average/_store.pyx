@@ -5,8 +5,8 @@ import numpy as np
 from ..._kernels cimport simd
 
 
-cdef extern from *:
-    void __builtin_prefetch(const void*) noexcept nogil
+cdef extern from "_simd.h":
+    void crf_prefetch(const void*) noexcept nogil
 
 
 cdef class Store:
@@ -65,7 +65,7 @@ cdef class Singles(Store):
     cdef void fetch(self, int64_t at, int64_t n) noexcept nogil:
         cdef int64_t k
         for k in range(at, at + n, 16):     # a cache line has 16
-            __builtin_prefetch(&self.numbers[k])
+            crf_prefetch(&self.numbers[k])
 
 
 cdef void swap(Store store, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:

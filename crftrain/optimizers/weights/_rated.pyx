@@ -31,8 +31,8 @@ import numpy as np
 from ..._kernels cimport simd
 from ...chain._blocks cimport aligned
 
-cdef extern from *:
-    void __builtin_prefetch(const void*) noexcept nogil
+cdef extern from "_simd.h":
+    void crf_prefetch(const void*) noexcept nogil
 
 KAPPA, ALPHA, BETA = 0.9, 0.9999, 0.99
 cdef double kappa = KAPPA, m = (ALPHA + BETA) / (ALPHA - BETA) * KAPPA, n = 2 * (1 - ALPHA) / (ALPHA - BETA) * KAPPA
@@ -89,12 +89,12 @@ cdef class RatedWeights(LazyWeights):
         cdef const int32_t* attr = s.nodes.attr
         for k in range(s.nodes.ptr[first], end):
             if k + 36 < end:
-                __builtin_prefetch(&self.visits[attr[k + 36]])
+                crf_prefetch(&self.visits[attr[k + 36]])
             if k + 20 < end:    # taken for a whole row; if it is not, what is fetched does no harm
                 a = attr[k + 20]
                 for j in range(a * LP, a * LP + LP, 8):
-                    __builtin_prefetch(self.v.nodes.rows + j)
-                    __builtin_prefetch(self.d.nodes.rows + j)
+                    crf_prefetch(self.v.nodes.rows + j)
+                    crf_prefetch(self.d.nodes.rows + j)
             self.look_at(attr[k])
         if T > 1:
             self.look_at(self.n_blocks() - 1)
