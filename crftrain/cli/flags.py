@@ -205,6 +205,8 @@ def algorithm_named(name, ctx):
 def asked(ctx, **settings):
     """Settings that can be done; else wrong usage, told in the words of the command."""
     flags = {param.name: max(param.opts, key=len) for param in ctx.command.params if isinstance(param, click.Option)}
+    (paths,) = (param for param in ctx.command.params if isinstance(param, click.Argument) and param.nargs == -1)
+    flags["paths"] = paths.name.upper()
     settings = Settings(**settings)
     for refusal in settings.refusals(lambda name: flags.get(name) or name.upper()):
         raise click.UsageError(refusal, ctx)
