@@ -147,7 +147,7 @@ OVERWRITES = [
     (["learn", "--init", "old", "-m", "old", "train"], "--model old would overwrite old, which is --init"),
     (["learn", "-m", "new", "--log", "new", "train"], "--log and --model are both new"),
     (["learn", "--stream", "-a", "psa", "--lambda", "1", "-m", "train", "train"], "--model train would overwrite train"),
-    (["update", "-m", "train", "old", "train"], "--model train would overwrite train"),
+    (["update", "-m", "train", "old", "train"], "train would overwrite train, which is NEW"),
     (["update", "--replay", "dev", "--log", "dev", "old", "train"], "--log dev would overwrite dev, which is --replay"),
     (["update", "old", "old"], "would overwrite old"),
     (["compare", "-a", "lbfgs", "--out", "race", "race/summary.tsv"], "would overwrite race/summary.tsv, which is TRAIN"),
