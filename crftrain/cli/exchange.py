@@ -7,7 +7,7 @@ import click
 from ..errors import ModelError
 from .base import Command
 
-PROGRAMS = {"crfsuite": "CRFsuite"}  # format: the program; crftrain's own is "crftrain"
+PROGRAMS = ("crfsuite", "wapiti")
 
 
 @click.command(cls=Command)

@@ -130,7 +130,7 @@ def _encode(vocabulary, layout, weights, facts, extras):
     sizes = Sizes(
         format=FORMATS.index(vocabulary.format),
         n_columns=vocabulary.n_columns,
-        label_column=vocabulary.label_column,
+        label_column=max(vocabulary.label_column, 0),
         labels=len(labels),
         attributes=len(names),
         name_bytes=sum(map(len, names)),
@@ -262,7 +262,7 @@ def _decode(contents, size):
         template=_template(contents, sizes),
         format=FORMATS[sizes.format],
         n_columns=sizes.n_columns,
-        label_column=sizes.label_column,
+        label_column=sizes.label_column if sizes.n_columns or sizes.format else -1,
     )
     extras = sections.read({tag: content for tag, content in contents.items() if tag not in TAGS})
     return Model(vocabulary, layout, w, _object(contents, b"FACT"), size, extras)
@@ -317,9 +317,10 @@ def _template(contents, sizes):
     parts = _object(contents, b"TMPL")
     name, text = parts.get("name"), parts.get("text")
     require(isinstance(name, str) and _is_text(text), "damaged: section TMPL", "a name and a text")
-    require(sizes.label_column < sizes.n_columns, f"damaged: label column {sizes.label_column}", f"below {sizes.n_columns}")
     template = Template.parse(text, name)
-    template.check(sizes.n_columns, sizes.label_column)
+    if sizes.n_columns:  # else it was imported: the template says how many there have to be
+        require(sizes.label_column < sizes.n_columns, f"damaged: label column {sizes.label_column}", f"below {sizes.n_columns}")
+        template.check(sizes.n_columns, sizes.label_column)
     return template
 
 

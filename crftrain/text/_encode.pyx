@@ -164,6 +164,8 @@ cdef class Columns(Builder):
     cdef int32_t n_columns, label_column
     cdef str expectation
     cdef Growing cells              # Text [T][width]
+    cdef Growing borders            # Text [2][distances][width]: what stands before and after a sentence, if cells do
+    cdef Py_ssize_t n_distances
     cdef Growing names              # Text [T], the labels
     cdef Growing out                # the texts of a token's attributes
     cdef Py_ssize_t length          # T
@@ -194,6 +196,21 @@ cdef class Columns(Builder):
                 n += 1
         self.lines.push(&n, sizeof(n))
         self.keys.reserve(max(self.n_node_lines, self.n_pair_lines) * sizeof(Key))
+        self.borders, self.n_distances = Growing(), 0
+        if template.dialect.borders:
+            self.set_borders(template.dialect.borders, at)
+
+    cdef int set_borders(self, borders, dict at) except -1:
+        """The rows of cells outside of a sentence."""
+        cdef Text text
+        self.n_distances = len(borders[0])
+        for cell in (*borders[0], *borders[1]):
+            for column, function in at:     # in the order of their numbers
+                padded = (cell if function is None else function(cell)).encode("utf-8", "surrogateescape") + bytes(SLACK)
+                self.literals.append(padded)
+                text = Text(PyBytes_AS_STRING(padded), len(padded) - SLACK)
+                self.borders.push(&text, sizeof(text))
+        return 0
 
     cdef int add_piece(self, piece, dict at) except -1:
         cdef Piece new
@@ -354,6 +371,8 @@ cdef class Columns(Builder):
                         row += self.length
                     if 0 <= row < self.length:
                         text = cells[row * self.width + piece.column]
+                    elif self.n_distances:
+                        text = self.border(-1 - row if row < 0 else row - self.length, row >= 0)[piece.column]
                     else:
                         row = row if row < 0 else row - self.length + 1
                         text.at = &boundary[0]
@@ -368,6 +387,12 @@ cdef class Columns(Builder):
             keys[k].hash = hash_of(out + begin, at - begin, table.seed)
             crf_prefetch(&table.slots[keys[k].hash & table.mask])
         return 0
+
+
+    cdef const Text* border(self, int64_t distance, bint after) noexcept:
+        """The row of cells so far outside, from 0."""
+        distance = min(distance, self.n_distances - 1) + self.n_distances * after
+        return <const Text*> self.borders.data + distance * self.width
 
 
 cdef int write_escaped(Growing out, const char* p, int64_t n) except -1:

@@ -28,9 +28,10 @@ cdef class Regex:
     cdef bytes kinds                # [m] 'c' character, '.' any, 'k' class, 'n' complement of a class
     cdef bytes counts               # [m] '1', '?' or '*'
     cdef bint at_start, at_end
+    cdef bint ascii                 # classes hold ASCII alone, as C's do
 
-    def __init__(self, str source):
-        self.source = source
+    def __init__(self, str source, bint ascii=False):
+        self.source, self.ascii = source, ascii
         letters, kinds, counts = [], bytearray(), bytearray()
         self.at_start = source.startswith("^")
         self.at_end = False
@@ -111,7 +112,11 @@ cdef class Regex:
         cdef char kind = self.kinds[i]
         if kind == b"c":
             return c == self.letters[i]
-        return kind == b"." or in_class(self.letters[i], c) == (kind == b"k")
+        if kind == b".":
+            return True
+        if not self.ascii:
+            return in_class(self.letters[i], c) == (kind == b"k")
+        return (c < 128 and not 28 <= c < 32 and in_class(self.letters[i], c)) == (kind == b"k")      # Python has four more spaces
 
 
 cdef bint in_class(Py_UCS4 letter, Py_UCS4 c) except -1:

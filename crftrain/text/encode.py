@@ -90,8 +90,8 @@ class Vocabulary:
     pair_attributes: StringTable
     template: Template | None  # None: items
     format: str  # "conll" or "items"
-    n_columns: int  # of the training data, the label included; 0 for items
-    label_column: int  # from 0; 0 for items
+    n_columns: int  # of the training data, the label included; 0 for items, and where the template alone says what there has to be
+    label_column: int  # from 0; 0 for items, -1 where n_columns is 0
 
 
 def read_corpus(paths, *, template=None, format="conll", label_column=-1, encoding="utf-8", min_freq=0):
@@ -258,9 +258,10 @@ class Encoder:
         if vocabulary.format == "items":
             self._builder = Items(self._labels, vocabulary.attributes, learn=learn)
             return
-        vocabulary.template.check(vocabulary.n_columns, vocabulary.label_column)
-        if not 0 <= vocabulary.label_column < vocabulary.n_columns:
-            raise ValueError(f"label column {vocabulary.label_column} of {vocabulary.n_columns}")
+        if vocabulary.n_columns:
+            vocabulary.template.check(vocabulary.n_columns, vocabulary.label_column)
+            if not 0 <= vocabulary.label_column < vocabulary.n_columns:
+                raise ValueError(f"label column {vocabulary.label_column} of {vocabulary.n_columns}")
         tables = self._labels, vocabulary.attributes, vocabulary.pair_attributes
         self._builder = Columns(vocabulary.template, *tables, learn=learn)
 
@@ -305,9 +306,9 @@ class Encoder:
         if v.format == "items":
             self._builder.expect(gold)
         elif gold:
-            self._builder.expect(n, v.label_column, _as_in(first, first, n))
+            self._builder.expect(n, v.label_column % n, _as_in(first, first, n))
         else:
-            self._builder.expect(n, -1, _as_in(first, first, n), missing=v.label_column)
+            self._builder.expect(n, -1, _as_in(first, first, n), missing=v.label_column if v.n_columns else None)
         self._source = source
 
     def _look(self, sentence):
@@ -316,6 +317,11 @@ class Encoder:
         if v.format == "items":
             return 0, self._option == "yes" or (self._option == "auto" and self._labels.get(_first_field(line)) >= 0)
         n = len(columns(line))
+        if not v.n_columns:
+            if n < v.template.columns:
+                expectation = f"the {v.template.columns} of the model's template, or more"
+                raise DataError(sentence.place(), f"{n} column{'s' * (n != 1)}", expectation)
+            return n, n > v.template.columns and self._option != "no"
         if n not in (v.n_columns, v.n_columns - 1):
             expectation = f"{v.n_columns} with the label, or {v.n_columns - 1} without it"
             raise DataError(sentence.place(), f"{n} column{'s' * (n != 1)}", expectation)

@@ -9,8 +9,8 @@
 3) A letter other than x names a function of the cell, a capital the same with the result in lower case: MACROS is the list.
 
 A line is compiled to pieces: bytes that stay, and Macro. Functions take a cell and return its text, so that whoever expands can work
-each out once for each distinct cell. CRF++'s templates mean here what they mean there, and Wapiti's too but for its
-boundary texts (`_x-1`), its `%x[*col,..]` and its comments, which may follow a pattern: CRF++ takes a # inside a line as text.
+each out once for each distinct cell. CRF++'s templates mean here what they mean there, and Wapiti's with a line `#dialect wapiti`
+among them (dialect.py), but for its `%x[*col,..]`.
 """
 
 import re
@@ -20,6 +20,7 @@ from pathlib import Path
 
 from ..errors import TemplateError
 from ._regex import Regex
+from .dialect import DIALECTS, Dialect
 
 BUILTIN = Path(__file__).parent / "templates"
 
@@ -52,19 +53,22 @@ class Template:
     bigrams: tuple = field(compare=False)  # Lines with macros whose attributes go with a label pair
     plain_transitions: bool = field(compare=False)
     why: str = field(default="", compare=False)  # it was chosen, where nobody named one
+    dialect: Dialect = field(default=DIALECTS["crftrain"], compare=False)
 
     @classmethod
     def parse(cls, text, name):
         """The Template, or a TemplateError with the place of the first line that means nothing."""
+        lines = text.removeprefix("\ufeff").split("\n")
+        dialect = _declared(lines, name)
         unigrams, bigrams, plain, functions = [], [], 0, {}
-        for number, source in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
-            source = source.strip(" \t\r")
-            if not source or source.startswith("#"):
+        for number, source in enumerate(map(dialect.line, lines), 1):
+            if not source:
                 continue
             place, kind = f"{name}:{number}", source[0].upper()
-            if kind not in "UB*":
-                raise TemplateError(place, f"a line that begins with {source[0]!r}", "U, B, * or a comment with #")
-            line = Line(_pieces(source, place, functions), number)
+            if source[0] not in dialect.kinds:
+                wanted = "U, B or" if dialect.kinds == "UB" else "U, B, * or"
+                raise TemplateError(place, f"a line that begins with {source[0]!r}", f"{wanted} a comment with #")
+            line = Line(_pieces(source, place, functions, dialect), number)
             macros = any(isinstance(piece, Macro) for piece in line.pieces)
             if kind in "U*":
                 unigrams.append(line)
@@ -76,10 +80,16 @@ class Template:
                 plain = number
         if not unigrams and not bigrams and not plain:
             raise TemplateError(name, "an empty template", "lines such as U00:%x[0,0]")
-        return cls(text, name, tuple(unigrams), tuple(bigrams), plain > 0)
+        return cls(text, name, tuple(unigrams), tuple(bigrams), plain > 0, dialect=dialect)
 
     def __reduce__(self):
         return Template.parse, (self.text, self.name)
+
+    @property
+    def sources(self):
+        """(number, text) of the lines that mean something, as they stand there."""
+        lines = enumerate(map(self.dialect.line, self.text.removeprefix("\ufeff").split("\n")), 1)
+        return [(number, line) for number, line in lines if line]
 
     @property
     def macros(self):
@@ -136,6 +146,16 @@ def choice(template):
     return f"template: {template.name}, chosen for {template.why} (-t chooses another)" if template is not None and template.why else ""
 
 
+def _declared(lines, name):
+    """The Dialect that a line `#dialect NAME` asks for."""
+    for number, line in enumerate(lines, 1):
+        if match := re.match(r"#dialect[ \t]+(\S+)[ \t\r]*\Z", line):
+            if match[1] not in DIALECTS:
+                raise TemplateError(f"{name}:{number}", f"dialect {match[1]}", "one of " + ", ".join(DIALECTS))
+            return DIALECTS[match[1]]
+    return DIALECTS["crftrain"]
+
+
 # ---- macros
 
 HEAD = re.compile(r"\[ *(@?) *([+-]?[0-9]+) *, *([0-9]+) *")
@@ -188,7 +208,7 @@ MACROS = {  # letter: what the argument is, whether it has to be there, argument
 }
 
 
-def _pieces(source, place, functions):
+def _pieces(source, place, functions, dialect):
     """The line's text cut at its macros; functions are shared by letter and argument."""
     pieces, at = [], 0
     while at < len(source):
@@ -197,16 +217,18 @@ def _pieces(source, place, functions):
             pieces.append(source[at : start if start >= 0 else None].encode())
         if start < 0:
             break
-        macro, at = _macro(source, start, place, functions)
+        macro, at = _macro(source, start, place, functions, dialect)
         pieces.append(macro)
     return tuple(pieces)
 
 
-def _macro(source, start, place, functions):
+def _macro(source, start, place, functions, dialect):
     """(Macro, where it ends) of the macro that starts there."""
     letter = source[start + 1 : start + 2]
     if letter.lower() not in MACROS:
-        raise TemplateError(place, f"unknown macro {source[start : start + 2]!r}", "one of %" + " %".join(sorted(MACROS)))
+        raise TemplateError(place, f"unknown macro {source[start : start + 2]!r}", "one of %" + " %".join(sorted(dialect.macros)))
+    if letter.lower() not in dialect.macros or (letter.isupper() and not dialect.capitals):
+        raise TemplateError(place, f"macro %{letter}", f"%{' %'.join(sorted(dialect.macros))}, as the dialect {dialect.name} has")
     kind, needed, make = MACROS[letter.lower()]
     head = HEAD.match(source, start + 2)
     if not head:
@@ -220,13 +242,16 @@ def _macro(source, start, place, functions):
     if source[at : at + 1] != "]":
         raise TemplateError(place, f"{source[start : at + 1]!r}", f"] after %{letter}{source[start + 2 : at]}")
     row, column, absolute = _number(head[2], place), _number(head[3], place), head[1] == "@"
+    if (absolute and not dialect.absolute) or (dialect.furthest is not None and abs(row) > dialect.furthest):
+        wanted = f"rows from -{dialect.furthest} to {dialect.furthest}, as the dialect {dialect.name} has"
+        raise TemplateError(place, f"row {head[1]}{row}", wanted)
     if absolute and row == 0:
         raise TemplateError(place, "row @0", "@1, the first token, or @-1, the last")
     if kind is NUMBER and argument is not None:
         argument = _number(argument, place)
         if argument == 0:
             raise TemplateError(place, f"0 as the third argument of %{letter}", "1 or more")
-    function = _function(letter, argument, make, place, functions)
+    function = _function(letter, argument, make, place, functions, dialect)
     return Macro(row - (absolute and row > 0), absolute, column, function), at + 1
 
 
@@ -237,17 +262,18 @@ def _number(text, place):
     return -int(digits) if text.startswith("-") else int(digits)
 
 
-def _function(letter, argument, make, place, functions):
+def _function(letter, argument, make, place, functions, dialect):
     key = (letter, argument)
     if key not in functions:
+        make = {"t": dialect.test, "m": dialect.match}.get(letter.lower()) or make
         try:
             function = make(argument) if make else None
         except ValueError as error:
             raise TemplateError(place, f"pattern {argument!r}", str(error)) from None
-        functions[key] = _lowered(function) if letter.isupper() else function
+        functions[key] = _lowered(function, dialect.lower) if letter.isupper() else function
     return functions[key]
 
 
-def _lowered(function):
+def _lowered(function, lower):
     """The result in lower case."""
-    return str.lower if function is None else lambda cell: function(cell).lower()
+    return lower if function is None else lambda cell: lower(function(cell))

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from ...errors import CrftrainError, ModelError
 
-FORMATS = ("crfsuite",)
+FORMATS = ("crfsuite", "wapiti")
 HEAD = 16  # bytes that tell what a file is
 
 
@@ -30,7 +30,7 @@ def read(format, data):
         finding = f"a {named(format).NAME} model, {error.finding}"
         raise ModelError("", finding, error.expectation) from None
     except CrftrainError as error:  # of its template
-        raise ModelError("", f"a {named(format).NAME} model, damaged: {error}") from None
+        raise ModelError("", f"a {named(format).NAME} model; its template: {error}") from None
 
 
 def image(format, model):

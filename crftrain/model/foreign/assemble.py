@@ -33,7 +33,7 @@ def assemble(labels, nodes, transitions, pairs, *, template=None, facts, size):
         template=template,
         format="items" if template is None else "conll",
         n_columns=0,
-        label_column=0,
+        label_column=0 if template is None else -1,
     )
     return Model(vocabulary, layout, np.concatenate([w, w_transitions, w_pairs]), facts, size)
 
@@ -77,3 +77,8 @@ def _summed(key, weight):
     key, weight = key[order], weight[order]
     start = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
     return key[start], np.add.reduceat(weight, start)
+
+
+def plain_lines(template):
+    """The sources of the lines that ask for plain transitions; in a template of ours there is one at most."""
+    return [source for _, source in template.sources if source[0] in "Bb*" and "%" not in source]
