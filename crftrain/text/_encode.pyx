@@ -208,7 +208,7 @@ cdef class Columns(Builder):
             for column, function in at:     # in the order of their numbers
                 padded = (cell if function is None else function(cell)).encode("utf-8", "surrogateescape") + bytes(SLACK)
                 self.literals.append(padded)
-                text = Text(PyBytes_AS_STRING(padded), len(padded) - SLACK)
+                text = Text(PyBytes_AsString(padded), len(padded) - SLACK)
                 self.borders.push(&text, sizeof(text))
         return 0
 
