@@ -472,6 +472,24 @@ def test_eval_headlines_phrases_where_learn_would(crftrain):
     assert b"phrases" not in crftrain("eval", "--chunks=no", input=b"a B-X B-X\nb O O\n").out
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_service_outlives_a_bad_sentence(crftrain, model, threads):
+    """Too few columns, bytes that are no text, a NUL byte: one by one, where all used to end."""
+    good = (model.parent / "train.txt").read_bytes()
+    bad = [b"a\n", b"a b\xff B-X\n", b"a \0 B-X\n"]
+    text = good + b"\n" + b"\n".join([b"", *bad, b""]) + good
+    tagged = crftrain("tag", "model.bin", input=good).out
+    for on_error, between in (("skip", b""), ("keep", b"\n".join([*bad, b""]))):
+        ended = crftrain("tag", "-j", threads, "--on-error", on_error, "model.bin", input=text)
+        assert ended.out == tagged + between + tagged
+        assert ended.status == 1
+        assert all(part in ended.err for part in ("1 column, expected", "0xff is not utf-8", "NUL byte", "3 sentences could not be tagged"))
+    ended = crftrain("tag", "-j", threads, "model.bin", input=text)
+    assert (ended.out, ended.status) == (tagged, 1)
+    assert crftrain("tag", "--on-error", "keep", "--labels-only", "model.bin", input=good).status == 2
+    assert crftrain("tag", "--on-error", "keep", "model.bin", input=good).status == 0
+
+
 def test_items_without_labels_are_tagged(crftrain, tmp_path):
     """CRFsuite takes the first attribute for the label (peers, 6)."""
     (tmp_path / "items").write_text("X\tw=1\tv:2\nY\tw=2\tv:-1\n\n" * 10, encoding="utf-8")

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crftrain.errors import DataError
-from crftrain.text.read import columns, sentences
+from crftrain.text.read import blocks, check, columns, sentences
 
 COMPRESS = {"plain": bytes, "gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress}
 TEXT = "a DT O\nb NN O\n\nü VB O\n".encode()
@@ -302,3 +302,26 @@ def test_long_lines():
 def test_every_sentence_is_counted_once():
     """CRFsuite counts one too many."""
     assert len(read(b"a O\n\n" * 200)) == len(read(b"a O\n\n" * 199 + b"a O")) == 200
+
+
+def test_blocks_are_the_sentences_as_they_arrive(tmp_path):
+    path = tmp_path / "t"
+    text = b"\xef\xbb\xbfa b\n\nc d\n" + b"x y\n" * 100_000 + b"\nlast z"
+    path.write_bytes(text)
+    found = list(blocks(str(path)))
+    assert [one.lines for block in found for one in block] == [one.lines for one in sentences(str(path))]
+    assert found[0][0].lines == [b"a b"]
+    unchecked = list(blocks(str(path), checked=False))
+    assert [[one.lines for one in block] for block in unchecked] == [[one.lines for one in block] for block in found]
+    path.write_bytes(b"a b\n\nc \xff\n")
+    (bad,) = [one for block in blocks(str(path), checked=False) for one in block][1:]
+    assert bad.lines == [b"c \xff"]
+    with pytest.raises(DataError, match="t:3: byte 0xff is not utf-8"):
+        check(bad)
+
+
+@pytest.mark.parametrize("text", [b"", b"\xef", b"\xef\xbb\xbf", b"\xef\xbb\xbfa", b"a"])
+def test_a_mark_at_the_beginning_is_no_text(tmp_path, text):
+    (tmp_path / "t").write_bytes(text)
+    found = [one.lines for block in blocks(str(tmp_path / "t"), checked=False) for one in block]
+    assert found == ([[text.removeprefix(b"\xef\xbb\xbf")]] if text.removeprefix(b"\xef\xbb\xbf") else [])

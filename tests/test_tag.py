@@ -177,10 +177,15 @@ def numbered(count):
         yield Sentence([b"n%d c0" % k] + [b"w%d c%d" % (j, j % 5) for j in range(k * 7 % 23)], "test", 1)
 
 
+def one_by_one(stream):
+    """As if each sentence had arrived alone."""
+    return ([one] for one in stream)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_the_order_is_kept(model, threads):
     out = []
-    tag_stream(Tagger(model), numbered(500), out.append, threads=threads)
+    tag_stream(Tagger(model), one_by_one(numbered(500)), out.append, threads=threads)
     assert [text.split(b" ")[0] for text in out] == [b"n%d" % k for k in range(500)]
     alone = Tagger(model)
     assert out == [alone.tag(one) for one in numbered(500)]
@@ -201,7 +206,7 @@ def test_each_sentence_comes_out_before_the_next_one_goes_in(model, threads):
             arrived.clear()
             assert len(out) == k + 1
 
-    tag_stream(Tagger(model), stream(), write, threads=threads)
+    tag_stream(Tagger(model), one_by_one(stream()), write, threads=threads)
     assert len(out) == 5
 
 
@@ -219,7 +224,7 @@ def test_the_input_is_not_held_in_memory(model):
     def write(text):
         gate.wait(5)
 
-    worker = threading.Thread(target=tag_stream, args=(Tagger(model), stream(), write), kwargs={"threads": 2})
+    worker = threading.Thread(target=tag_stream, args=(Tagger(model), one_by_one(stream()), write), kwargs={"threads": 2})
     worker.start()
     deadline = time.monotonic() + 5
     while len(taken) < 2 * tagging.WAITING and time.monotonic() < deadline:
@@ -240,7 +245,7 @@ def test_a_bad_sentence_ends_the_stream_after_those_before_it(model, threads):
 
     out = []
     with pytest.raises(DataError, match="bad:1"):
-        tag_stream(Tagger(model), stream(), out.append, threads=threads)
+        tag_stream(Tagger(model), one_by_one(stream()), out.append, threads=threads)
     assert len(out) == 30
 
 
@@ -252,7 +257,7 @@ def test_an_input_that_breaks_off_is_an_error_after_what_came(model, threads):
 
     out = []
     with pytest.raises(DataError, match="input:7: broken"):
-        tag_stream(Tagger(model), stream(), out.append, threads=threads)
+        tag_stream(Tagger(model), one_by_one(stream()), out.append, threads=threads)
     assert len(out) == 30
 
 
@@ -270,8 +275,38 @@ def test_an_output_that_is_closed_ends_the_stream(model, threads):
             yield from numbered(100)
 
     with pytest.raises(BrokenPipeError):
-        tag_stream(Tagger(model), endless(), write, threads=threads)
+        tag_stream(Tagger(model), one_by_one(endless()), write, threads=threads)
     assert len(out) == 10
+
+
+OUTPUTS = [Output(), Output(score=True), Output(labels_only=True, score=True), Output(marginals="all")]
+
+
+@pytest.mark.parametrize("output", OUTPUTS, ids=str)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_however_sentences_arrive_the_output_is_that_of_each_alone(model, monkeypatch, output, threads):
+    monkeypatch.setattr(tagging, "PIECE", 40)
+    many, alone, out = list(numbered(300)), Tagger(model, output=output), []
+    blocks = [many[:1], many[1:200], [], many[200:]]
+    assert tag_stream(Tagger(model, output=output), blocks, out.append, threads=threads) == 0
+    assert b"".join(out) == b"".join(alone.tag(one) for one in many)
+    assert len(out) > 50
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("bad", ["one two three four", "n\udcff c1", "n\0 c1"])
+def test_a_bad_sentence_may_be_skipped_or_kept(model, threads, bad):
+    bad = Sentence([b"good c1", *bad.encode(errors="surrogateescape").split(b"\n")], "bad", 1)
+    many = list(numbered(20))
+    blocks, tagger = [[bad], [*many[:5], bad, *many[5:10], bad], many[10:]], Tagger(model)
+    tagged = [tagger.tag(one) for one in many]
+    as_it_came = b"\n".join([*bad.lines, b"", b""])
+    expected = {"skip": tagged, "keep": [as_it_came, *tagged[:5], as_it_came, *tagged[5:10], as_it_came, *tagged[10:]]}
+    for on_error, output in expected.items():
+        out, told = [], []
+        assert tag_stream(tagger, blocks, out.append, threads=threads, on_error=on_error, tell=told.append) == 3
+        assert b"".join(out) == b"".join(output)
+        assert [error.place for error in told] == ["bad:2"] * 3
 
 
 def test_an_empty_stream(model):

@@ -34,7 +34,15 @@ class TagCommand(Command):
 )
 @click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
 @click.option("-j", "--threads", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Threads.")
-def tag(model, files, labels_only, marginals, score, gold, encoding, threads):
+@click.option(
+    "--on-error",
+    type=click.Choice(["stop", "skip", "keep"]),
+    default="stop",
+    show_default=True,
+    help="What is done about a sentence that cannot be tagged; with `keep` it is written as it came. The status is 1 in any case.",
+)
+@click.pass_context
+def tag(ctx, model, files, labels_only, marginals, score, gold, encoding, threads, on_error):
     """Tag FILES with MODEL: each input line with its label appended. Reads standard input without FILES.
 
     \b
@@ -45,18 +53,26 @@ def tag(model, files, labels_only, marginals, score, gold, encoding, threads):
     """
     from ..model.model import load
     from ..tagging.tag import Output, Tagger, tag_stream
-    from ..text.read import sentences
+    from ..text.read import blocks
 
+    if on_error == "keep" and labels_only:
+        raise click.UsageError("--on-error keep writes lines as they came, --labels-only writes no lines", ctx)
     output = Output(labels_only=labels_only, score=score, marginals=marginals)
     tagger = Tagger(load(model), gold=gold, output=output, encoding=encoding)
-    stream = chain.from_iterable(sentences(path, encoding=encoding) for path in inputs(files))
+    stream = chain.from_iterable(blocks(path, encoding=encoding, checked=on_error == "stop") for path in inputs(files))
     out = sys.stdout.buffer
 
     def write(text):
         out.write(text)
         out.flush()
 
-    tag_stream(tagger, stream, write, threads=threads)
+    def tell(error):
+        click.echo(f"crftrain: {error}", err=True)
+
+    failed = tag_stream(tagger, stream, write, threads=threads, on_error=on_error, tell=tell)
+    if failed:
+        click.echo(f"crftrain: {failed:,} sentence{'s' * (failed != 1)} could not be tagged", err=True)
+        ctx.exit(1)
 
 
 @click.command("eval", cls=Command)

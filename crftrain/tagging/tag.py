@@ -1,9 +1,11 @@
 """Model + sentences -> labels, scores, marginals.
 
-Tagging streams: a sentence is encoded, decoded and written before the next one has to arrive. With several threads
-the sentences wait in a bounded queue, and their results leave it in the order in which they came.
+Tagging streams: what has arrived is encoded, decoded and written before more has to arrive, in pieces of about PIECE tokens:
+the decoder works through a piece without Python. With several threads the pieces wait in a bounded queue, and their results leave
+it in the order in which they came.
 """
 
+import contextlib
 import queue
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,11 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..chain._sequences import Sequences
-from ..errors import ModelError, TemplateError
+from ..errors import DataError, ModelError, TemplateError
 from ..text.encode import Encoder
+from ..text.read import check
 from ._decoder import Decoder
 
-WAITING = 64  # sentences in the queue for each thread
+PIECE = 2000  # tokens; a sentence is never cut
+WAITING = 4  # pieces in the queue for each thread
 
 
 @dataclass(frozen=True)
@@ -43,20 +47,36 @@ class Tagger:
 
     def tag(self, sentence):
         """The output for one sentence, an empty line at its end, as bytes."""
+        return self.tag_all((sentence,))
+
+    def tag_all(self, sentences):
+        """The output for several, one after the other."""
         output = self.output
-        sequences = Sequences(self.encoder.sentence(sentence), self.layout)
+        sequences = Sequences(self.encoder.encode(sentences), self.layout)
         best, log_p, marginals = self.decoder.decode(sequences, probabilities=output.score, marginals=output.marginals is not None)
         if marginals is None:
-            results = [self.labels[j] for j in best]
+            results = [self.labels[j] for j in best.tolist()]
         else:
             results = [self._with_marginals(j, p) for j, p in zip(best, marginals, strict=True)]
-        if not output.labels_only:
-            shown = self._gold(sentence) if self.items else sentence.lines
-            results = [_joined(line, result) for line, result in zip(shown, results, strict=True)]
-        if output.score:
-            results.insert(0, b"@probability\t%.6g" % np.exp(log_p[0]))
-        text = b"\n".join(results) + b"\n\n"
+        lines, end = [], 0
+        for i, sentence in enumerate(sentences):
+            first, end = end, end + len(sentence.lines)
+            if output.score:
+                lines.append(b"@probability\t%.6g" % np.exp(log_p[i]))
+            lines += results[first:end] if output.labels_only else self._joined(sentence, results[first:end])
+            lines += [b""]
+        return self._encoded(b"\n".join([*lines, b""]))
+
+    def untagged(self, sentence):
+        """The lines of a sentence as they came, for one that cannot be tagged."""
+        return self._encoded(b"\n".join([*sentence.lines, b"", b""]))
+
+    def _encoded(self, text):
         return text if self.encoding == "utf-8" else text.decode().encode(self.encoding)
+
+    def _joined(self, sentence, results):
+        shown = self._gold(sentence) if self.items else sentence.lines
+        return [_joined(line, result) for line, result in zip(shown, results, strict=True)]
 
     def _with_marginals(self, best, p):
         shown = [best] if self.output.marginals == "best" else [best, *range(len(p))]
@@ -77,32 +97,95 @@ def _joined(line, result):
     return line + (b" " if b"\t" not in line and b" " in line.lstrip() else b"\t") + result
 
 
-def tag_stream(tagger, stream, write, *, threads=1):
-    """write(bytes) for each sentence of the stream, in order."""
-    if threads == 1:
-        for sentence in stream:
-            write(tagger.tag(sentence))
-        return
-    results = queue.Queue(WAITING * threads)
-    failure = []
+def pieces(blocks):
+    """Lists of sentences cut into lists of PIECE tokens or a little more."""
+    for block in blocks:
+        piece, tokens = [], 0
+        for sentence in block:
+            piece.append(sentence)
+            tokens += len(sentence.lines)
+            if tokens >= PIECE:
+                yield piece
+                piece, tokens = [], 0
+        if piece:
+            yield piece
 
-    def write_in_order():
+
+def tag_piece(tagger, piece, on_error="stop"):
+    """(output, errors) of some sentences. What has an error ends them (stop), is left out (skip), or written as it came (keep)."""
+    try:
+        if on_error != "stop":
+            for sentence in piece:
+                check(sentence)
+        return tagger.tag_all(piece), []
+    except DataError:
+        outputs, errors = [], []
+    for sentence in piece:
+        output, error = _tag_one(tagger, sentence)
+        if error:
+            errors.append(error)
+            if on_error == "stop":
+                break
+        outputs.append(tagger.untagged(sentence) if error and on_error == "keep" else output)
+    return b"".join(outputs), errors
+
+
+def _tag_one(tagger, sentence):
+    try:
+        check(sentence)
+        return tagger.tag(sentence), None
+    except DataError as error:
+        return b"", error
+
+
+def tag_stream(tagger, blocks, write, *, threads=1, on_error="stop", tell=lambda error: None):
+    """write(bytes) for the sentences of the blocks, in order; tell(error) for each that cannot be tagged; how many they are."""
+    failed = 0
+
+    def finish(output, errors):
+        nonlocal failed
+        if output:
+            write(output)
+        if errors and on_error == "stop":
+            raise errors[0]
+        for error in errors:
+            tell(error)
+        failed += len(errors)
+
+    if threads == 1:
+        for piece in pieces(blocks):
+            finish(*tag_piece(tagger, piece, on_error))
+    else:
+        _in_threads(tagger, pieces(blocks), finish, threads, on_error)
+    return failed
+
+
+def _in_threads(tagger, pieces, finish, threads, on_error):
+    """finish(output, errors) for each piece, in order."""
+    results = queue.Queue(WAITING * threads)
+    failure, settled = [], set()
+
+    def finish_in_order():
         while (future := results.get()) is not None:
             if not failure:
                 try:
-                    write(future.result())
+                    finish(*future.result())
                 except BaseException as error:
                     failure.append(error)
 
-    writer = threading.Thread(target=write_in_order)
+    writer = threading.Thread(target=finish_in_order)
     with ThreadPoolExecutor(threads) as pool:
         writer.start()
         try:
-            for sentence in stream:
+            for piece in pieces:
                 if failure:
                     break
-                tagger.encoder.has_gold(sentence)  # the first sentence of a source settles that, so it is asked in order
-                results.put(pool.submit(tagger.tag, sentence))
+                for sentence in piece:
+                    if sentence.source not in settled:
+                        with contextlib.suppress(DataError):  # which will come again, in order
+                            tagger.encoder.has_gold(sentence)  # the first sentence of a source settles that, so it is asked in order
+                            settled.add(sentence.source)
+                results.put(pool.submit(tag_piece, tagger, piece, on_error))
         finally:
             results.put(None)
             writer.join()

@@ -20,6 +20,7 @@ import zlib
 from ..errors import DataError
 
 BLOCK = 1 << 17  # bytes asked for at a time
+TOGETHER = 1000  # sentences at most that are handed on together
 
 GZIP = ("gzip", lambda: zlib.decompressobj(wbits=31))
 BZIP2 = ("bzip2", bz2.BZ2Decompressor)
@@ -61,19 +62,48 @@ def source_names(paths):
 
 def sentences(path, *, encoding="utf-8"):
     """Yield the sentences of a file, of standard input if path is "-"."""
+    for block in blocks(path, encoding=encoding):
+        yield from block
+
+
+def blocks(path, *, encoding="utf-8", checked=True):
+    """Yield lists of sentences, each all that have arrived by then; unchecked, bytes that are not UTF-8 are handed on as they are."""
     source = source_name(path)
     number, lines = 0, []
     with open_input(path) as file:
-        for block in _whole_lines(_decoded(_chunks(file, source), source, encoding)):
+        text = _decoded(_chunks(file, source), source, encoding) if checked or not is_utf8(encoding) else _unmarked(_chunks(file, source))
+        for block in _whole_lines(text):
+            found = []
             for line in block:
                 number += 1
                 if line and not line.isspace():
                     lines.append(line)
                 elif lines:
-                    yield Sentence(lines, source, number - len(lines))
+                    found.append(Sentence(lines, source, number - len(lines)))
                     lines = []
+                    if len(found) == TOGETHER:
+                        yield found
+                        found = []
+            if found:
+                yield found
         if lines:
-            yield Sentence(lines, source, number + 1 - len(lines))
+            yield [Sentence(lines, source, number + 1 - len(lines))]
+
+
+def is_utf8(encoding):
+    return _decoder(encoding)[0] == "utf-8"
+
+
+def check(sentence):
+    """A DataError for the first line that is not UTF-8."""
+    for i, line in enumerate(sentence.lines):
+        fault = "NUL byte" if b"\0" in line else None
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            fault = _finding(error, "utf-8")
+        if fault:
+            raise DataError(sentence.place(i), fault, "text in utf-8 (--encoding names another)")
 
 
 def open_input(path):
@@ -216,6 +246,19 @@ def _decoded(chunks, source, encoding):
         else:
             yield data[: data.rfind(b"\n") + 1]
             raise DataError(f"{source}:{n_lines + data.count(10) + 1}", fault, expectation)
+
+
+def _unmarked(chunks):
+    """The same bytes without a byte-order mark at their beginning."""
+    head = b""
+    for chunk in chunks:
+        head += chunk
+        if len(head) >= len(codecs.BOM_UTF8) or b"\n" in head:
+            yield head.removeprefix(codecs.BOM_UTF8)
+            break
+    else:
+        yield head.removeprefix(codecs.BOM_UTF8)
+    yield from chunks
 
 
 def _and_end(chunks):
