@@ -19,6 +19,7 @@ from .exchange import export
 from .explain import explain
 from .flags import NUMBER, STRENGTH, STRENGTHS, AlgorithmCommand, UpdateCommand, asked, setting, training_options
 from .progress import Console, run_training, say_now
+from .report import report
 from .tagging import evaluate, tag
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -101,7 +102,7 @@ def commands():
     """
 
 
-for command in (check, explain):
+for command in (check, explain, report):
     commands.add_command(command)
 for command in (tag, evaluate, export, showing.dump, showing.info, showing.features, showing.algorithms, showing.completion):
     commands.add_command(command)

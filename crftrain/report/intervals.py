@@ -5,12 +5,14 @@ import numpy as np
 from . import resampling
 from .resampling import accuracy, f1, precision, recall
 
+THREE = {"precision": precision, "recall": recall, "f1": f1}
+
 
 def intervals(evaluation, *, samples=resampling.SAMPLES):
     """{"accuracy": Interval, "sequence_accuracy", "chunk": {"precision", ...} or None, "types": {type: ...}, "labels": {label: ...}}."""
     by = evaluation.by_sequence()
     of = lambda counts, score: resampling.interval(counts, score, samples=samples)  # noqa: E731
-    three = lambda counts: {"precision": of(counts, precision), "recall": of(counts, recall), "f1": of(counts, f1)}  # noqa: E731
+    three = lambda counts: resampling.intervals(counts, THREE, samples=samples)  # noqa: E731
     number = {name: k for k, name in enumerate(by.names) if isinstance(name, str)}
     return {
         "accuracy": of(by.tokens, accuracy),

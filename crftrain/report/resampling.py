@@ -75,18 +75,36 @@ def _share(part, whole):
 
 def bootstrap(counts, *, samples=SAMPLES, seed=SEED):
     """int64[samples, k]: the sums of rows of counts int[n, k] over as many rows drawn with replacement."""
-    rows, times = np.unique(np.asarray(counts), axis=0, return_counts=True)
+    rows, times = distinct(np.asarray(counts, np.int64))
     rng, n, sums, at_once = np.random.default_rng(seed), int(times.sum()), [], max(1, _BLOCK // max(1, len(rows)))
     for first in range(0, samples, at_once):
         drawn = rng.multinomial(n, times / n, size=min(at_once, samples - first))
-        sums.append(drawn @ rows.astype(np.int64))
+        sums.append(drawn @ rows)
     return np.concatenate(sums)
+
+
+def distinct(counts):
+    """(distinct rows, how often each is there) of rows of numbers from 0."""
+    key, size = np.zeros(len(counts), np.int64), 1
+    for column in counts.T:
+        size *= int(column.max(initial=0)) + 1
+        if size >= 2**62:
+            return np.unique(counts, axis=0, return_counts=True)
+        key = key * (int(column.max(initial=0)) + 1) + column
+    _, first, times = np.unique(key, return_index=True, return_counts=True)
+    return counts[first], times
 
 
 def interval(counts, score, *, samples=SAMPLES, level=LEVEL, seed=SEED):
     """The Interval of score(sums) for rows of counts, one row a sequence."""
+    return intervals(counts, {"": score}, samples=samples, level=level, seed=seed)[""]
+
+
+def intervals(counts, scores, *, samples=SAMPLES, level=LEVEL, seed=SEED):
+    """{name: Interval} of several scores of the same counts, on the same samples."""
     counts = np.asarray(counts)
-    return _interval(score(counts.sum(axis=0)), score(bootstrap(counts, samples=samples, seed=seed)), level)
+    drawn, all_ = bootstrap(counts, samples=samples, seed=seed), counts.sum(axis=0)
+    return {name: _interval(score(all_), score(drawn), level) for name, score in scores.items()}
 
 
 def _interval(value, values, level):

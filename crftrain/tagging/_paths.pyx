@@ -105,63 +105,74 @@ def best_paths(const int64_t[::1] seq, const double[:, ::1] psi, Edges edges):
 
 def parted(
     const int64_t[::1] seq, const double[:, ::1] psi, Edges edges, const int32_t[:, ::1] come_from, const int32_t[:, ::1] go_to,
-    int64_t s, int64_t t, int32_t a, int32_t b
+    const int64_t[::1] tokens, const int32_t[::1] a, const int32_t[::1] b
 ):
-    """Where the best paths through labels a and b at token t of sequence s part, and by how much.
+    """Where the best paths through labels a[k] and b[k] at tokens[k] part, and by how much.
 
-    (transitions, pair attributes, nodes of other tokens, [(token, label, other label)]). Where the two meet they stay together.
+    ([k][3] transitions, pair attributes, nodes of other tokens; [[(token, label, other label)]]). Where the two meet they stay together.
     """
-    cdef double transitions = 0, pairs = 0, nodes = 0
-    cdef int32_t ya = a, yb = b, na, nb
-    cdef int64_t k = t
-    changed = []
-    while k > seq[s]:
-        na, nb = come_from[k, ya], come_from[k, yb]
-        transitions += edges.trans[na, ya] - edges.trans[nb, yb]
-        pairs += edges.own_part(k, na, ya) - edges.own_part(k, nb, yb)
-        k -= 1
-        if na == nb:
-            break
-        nodes += psi[k, na] - psi[k, nb]
-        changed.insert(0, (k, na, nb))
-        ya, yb = na, nb
-    k, ya, yb = t, a, b
-    while k < seq[s + 1] - 1:
-        na, nb = go_to[k, ya], go_to[k, yb]
-        k += 1
-        transitions += edges.trans[ya, na] - edges.trans[yb, nb]
-        pairs += edges.own_part(k, ya, na) - edges.own_part(k, yb, nb)
-        if na == nb:
-            break
-        nodes += psi[k, na] - psi[k, nb]
-        changed.append((k, na, nb))
-        ya, yb = na, nb
-    return transitions, pairs, nodes, changed
+    cdef double[:, ::1] sums = np.zeros((tokens.shape[0], 3))
+    cdef int32_t ya, yb, na, nb
+    cdef int64_t n, k, s = 0
+    cdef list all_changed = [], changed
+    for n in range(tokens.shape[0]):
+        while seq[s + 1] <= tokens[n]:
+            s += 1
+        changed, k, ya, yb = [], tokens[n], a[n], b[n]
+        while k > seq[s] and ya != yb:
+            na, nb = come_from[k, ya], come_from[k, yb]
+            sums[n, 0] += edges.trans[na, ya] - edges.trans[nb, yb]
+            sums[n, 1] += edges.own_part(k, na, ya) - edges.own_part(k, nb, yb)
+            k, ya, yb = k - 1, na, nb
+            if ya != yb:
+                sums[n, 2] += psi[k, ya] - psi[k, yb]
+                changed.append((k, ya, yb))
+        changed.reverse()
+        k, ya, yb = tokens[n], a[n], b[n]
+        while k < seq[s + 1] - 1 and ya != yb:
+            na, nb = go_to[k, ya], go_to[k, yb]
+            k += 1
+            sums[n, 0] += edges.trans[ya, na] - edges.trans[yb, nb]
+            sums[n, 1] += edges.own_part(k, ya, na) - edges.own_part(k, yb, nb)
+            ya, yb = na, nb
+            if ya != yb:
+                sums[n, 2] += psi[k, ya] - psi[k, yb]
+                changed.append((k, ya, yb))
+        all_changed.append(changed)
+    return np.asarray(sums), all_changed
 
 
-def said(observations, layout, const double[::1] w, const double[::1] best, int64_t t, int32_t a, int32_t b):
-    """What each attribute of token t says: (attribute int32[], value, for a, for b float64[], the label were it absent int32[]).
+def said(
+    observations, layout, const double[::1] w, const double[:, ::1] best,
+    const int64_t[::1] tokens, const int32_t[::1] a, const int32_t[::1] b
+):
+    """What each attribute of some tokens says: (ptr, value, for a, for b, the label were it absent), the attributes of tokens[k] at ptr[k].
 
-    best: the scores of the best paths through each label there.
+    best: the scores of the best paths through each label of those tokens.
     """
-    cdef int64_t first = observations.ptr[t], n = observations.ptr[t + 1] - first, L = layout.n_labels, k, p, j
-    cdef const int64_t[::1] block = layout.ptr
-    cdef const int32_t[::1] label = layout.node_labels(), attr = observations.attr[first:first + n]
-    values = np.ones(n) if observations.value is None else observations.value[first:first + n].copy()
-    cdef const double[::1] value = values
-    cdef double[::1] for_a = np.zeros(n), for_b = np.zeros(n), rest = np.empty(L)
-    cdef int32_t[::1] without = np.empty(n, np.int32)
-    for k in range(n):
-        rest[:] = best
-        if attr[k] >= 0:
-            for p in range(block[attr[k]], block[attr[k] + 1]):
-                rest[label[p]] -= value[k] * w[p]
-                if label[p] == a:
-                    for_a[k] = value[k] * w[p]
-                elif label[p] == b:
-                    for_b[k] = value[k] * w[p]
-        without[k] = 0
-        for j in range(1, L):
-            if rest[j] > rest[without[k]]:
-                without[k] = j
-    return np.asarray(attr), values, np.asarray(for_a), np.asarray(for_b), np.asarray(without)
+    cdef const int64_t[::1] block = layout.ptr, first = observations.ptr
+    cdef const int32_t[::1] label = layout.node_labels(), attr = observations.attr
+    cdef bint valued = observations.value is not None
+    cdef const double[::1] values = observations.value if valued else np.ones(1)
+    cdef int64_t L = layout.n_labels, n, k, p, j, at = 0
+    ptr = np.concatenate([[0], np.cumsum(np.diff(observations.ptr)[tokens])]).astype(np.int64)
+    cdef double[::1] value = np.ones(ptr[-1]), for_a = np.zeros(ptr[-1]), for_b = np.zeros(ptr[-1]), rest = np.empty(L)
+    cdef int32_t[::1] without = np.zeros(ptr[-1], np.int32)
+    for n in range(tokens.shape[0]):
+        for k in range(first[tokens[n]], first[tokens[n] + 1]):
+            if valued:
+                value[at] = values[k]
+            for j in range(L):
+                rest[j] = best[n, j]
+            if attr[k] >= 0:
+                for p in range(block[attr[k]], block[attr[k] + 1]):
+                    rest[label[p]] -= value[at] * w[p]
+                    if label[p] == a[n]:
+                        for_a[at] = value[at] * w[p]
+                    elif label[p] == b[n]:
+                        for_b[at] = value[at] * w[p]
+            for j in range(1, L):
+                if rest[j] > rest[without[at]]:
+                    without[at] = j
+            at += 1
+    return ptr, np.asarray(value), np.asarray(for_a), np.asarray(for_b), np.asarray(without)

@@ -178,6 +178,10 @@ class Evaluation:
         """The one number to compare models by: chunk F1 if the labels are chunk labels, else accuracy."""
         return self.chunk.f1 if self.chunked else self.accuracy
 
+    def confusions(self):
+        """{(gold label, predicted label): tokens} for the pairs that occur."""
+        return self._counted.pairs()
+
     def by_sequence(self):
         """BySequence: the same numbers apart for each sequence."""
         first, gold, predicted = np.array(self._first), np.array(self._gold), np.array(self._predicted)
@@ -223,7 +227,7 @@ class Evaluation:
 
     def confusion(self, *, top=10):
         """The matrix (gold rows, predicted columns), the frequent labels first, and the most frequent confusions as a list."""
-        pairs = self._counted.pairs()
+        pairs = self.confusions()
         total = {}
         for (gold, _), count in pairs.items():
             total[gold] = total.get(gold, 0) + count

@@ -14,6 +14,7 @@ would lose just its weight for j: that tells what the token's label would be the
 """
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -102,10 +103,11 @@ class Explainer:
     def __init__(self, model, *, gold="auto"):
         v = model.vocabulary
         # the names that sentences bring are kept apart from the model's, so that unknown ones have a number too
-        self.names = replace(v, attributes=StringTable(), pair_attributes=StringTable())
+        self.apart = replace(v, attributes=StringTable(), pair_attributes=StringTable())
         self.model, self.labels = model, v.labels
         self.encoder, self.decoder = Encoder(v, gold=gold), Decoder(model.layout, model.w)
-        self.reader = Encoder(self.names, gold=gold, learn=True)
+        self.reader = Encoder(self.apart, gold=gold, learn=True)
+        self.names, self.known, self.known_pairs = [], np.empty(0, np.int32), np.empty(0, np.int32)
 
     def look(self, sentences, *, best=None, marginals=None):
         """Sentences made ready to be asked about; their labels and marginals may be known from tagging."""
@@ -114,70 +116,113 @@ class Explainer:
             best, _, marginals = self.decoder.decode(sequences, marginals=True)
         return Looked(self, sentences, best, marginals)
 
+    def read(self, sentences):
+        """(nodes, pairs, seq, the number in self.names of each node attribute): attributes by the model's numbers, -1 for unknown ones."""
+        corpus, v, apart = self.reader.encode(sentences), self.model.vocabulary, self.apart
+        new = [apart.attributes.name(k) for k in range(len(self.names), len(apart.attributes))]
+        self.names += new
+        self.known = np.concatenate([self.known, _numbers(new, v.attributes)])
+        pairs = corpus.pairs
+        if pairs is not None:
+            new = [apart.pair_attributes.name(k) for k in range(len(self.known_pairs), len(apart.pair_attributes))]
+            self.known_pairs = np.concatenate([self.known_pairs, _numbers(new, v.pair_attributes)])
+            pairs = replace(pairs, attr=self.known_pairs[pairs.attr])
+        return replace(corpus.nodes, attr=self.known[corpus.nodes.attr]), pairs, corpus.seq, corpus.nodes.attr
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Some tokens, two labels for each, and what the difference is made of; label numbers throughout."""
+
+    tokens: np.ndarray
+    labels: np.ndarray
+    against: np.ndarray
+    margin: np.ndarray
+    sums: np.ndarray  # [k][3] transitions, pair attributes, other tokens
+    changed: list  # of [(token, label, other label)]
+    ptr: np.ndarray  # the attributes of token k are ptr[k] .. ptr[k+1]-1 of what follows
+    name: np.ndarray  # number in the explainer's names
+    known: np.ndarray  # bool
+    value: np.ndarray
+    weight: np.ndarray  # for the label, times the value
+    other: np.ndarray  # for the other one
+    without: np.ndarray
+
 
 class Looked:
     """Sentences, their labels and marginals, and the best labelling through every label of every token."""
 
     def __init__(self, explainer, sentences, labels, marginals):
         self.explainer, self.sentences, self.labels, self.marginals = explainer, sentences, labels, marginals
-        model, layout, names = explainer.model, explainer.model.layout, explainer.names
-        corpus = explainer.reader.encode(sentences)
-        self.names = names.attributes.names()
-        self.known = _numbers(self.names, model.vocabulary.attributes)
-        self.read, self.seq, self.gold = corpus.nodes.attr, corpus.seq, corpus.label
-        self.nodes = replace(corpus.nodes, attr=self.known[corpus.nodes.attr])
-        pairs = corpus.pairs
-        if pairs is not None:
-            known = _numbers(names.pair_attributes.names(), model.vocabulary.pair_attributes)
-            pairs = replace(pairs, attr=known[pairs.attr])
-        self.edges = Edges(_transitions(layout, model.w), pairs, layout, model.w)
-        self.psi = node_scores(self.nodes, layout, model.w)
+        model = explainer.model
+        self.nodes, pairs, self.seq, self.named = explainer.read(sentences)
+        self.edges = Edges(_transitions(model.layout, model.w), pairs, model.layout, model.w)
+        self.psi = node_scores(self.nodes, model.layout, model.w)
         self.up, self.down, self.come_from, self.go_to = best_paths(self.seq, self.psi, self.edges)
 
-    def runner_up(self, t):
-        """The label whose best labelling comes next to that of the label which token t has."""
-        scores = self.up[t] + self.down[t]
-        scores[self.labels[t]] = -np.inf
-        return int(np.argmax(scores))
+    @cached_property
+    def gold(self):
+        """The gold labels as they stand in the data, None where there are none."""
+        encoder = self.explainer.encoder
+        return [label for sentence in self.sentences for label in encoder.gold_labels(sentence) or [None] * len(sentence.lines)]
 
     def wrong(self):
         """The tokens whose label is not the gold one, where there is one."""
-        sentences, labels = self.sentences, self.explainer.labels
-        gold = [label for sentence in sentences for label in self.explainer.encoder.gold_labels(sentence) or [None] * len(sentence.lines)]
-        return [t for t, (mine, theirs) in enumerate(zip(self.labels.tolist(), gold, strict=True)) if theirs not in (None, labels[mine])]
+        names = self.explainer.labels
+        return [t for t, (mine, gold) in enumerate(zip(self.labels.tolist(), self.gold, strict=True)) if gold not in (None, names[mine])]
+
+    def decisions(self, tokens, against=None):
+        """The Decisions on tokens, in rising order, counted over all sentences; against: a label for all of them.
+
+        Else it is the gold label where that is another one that the model has, or the runner-up: the label whose best labelling is next.
+        """
+        tokens, model = np.asarray(tokens, np.int64), self.explainer.model
+        best, rows = self.up[tokens] + self.down[tokens], np.arange(len(tokens))
+        labels = self.labels[tokens].astype(np.int32)
+        if against is None:
+            others = best.copy()
+            others[rows, labels] = -np.inf
+            against, number = others.argmax(axis=1).astype(np.int32), {name: k for k, name in enumerate(self.explainer.labels)}
+            gold = np.array([number.get(self.gold[t], -1) for t in tokens.tolist()], np.int32)
+            against = np.where((gold >= 0) & (gold != labels), gold, against)
+        else:
+            against = np.full(len(tokens), against, np.int32)
+        sums, changed = parted(self.seq, self.psi, self.edges, self.come_from, self.go_to, tokens, labels, against)
+        ptr, value, weight, other, without = said(self.nodes, model.layout, model.w, best, tokens, labels, against)
+        inside = np.repeat(self.nodes.ptr[tokens] - ptr[:-1], np.diff(ptr)) + np.arange(ptr[-1])
+        margin = best[rows, labels] - best[rows, against]
+        named, known = self.named[inside], self.nodes.attr[inside] >= 0
+        return Decisions(tokens, labels, against, margin, sums, changed, ptr, named, known, value, weight, other, without)
 
     def explain(self, t, against=None):
         """The Explanation of a token, counted over all sentences, against a label: the gold one if it is wrong, else the runner-up."""
-        model, names = self.explainer.model, self.explainer.labels
+        d, names = self.decisions([t], against), self.explainer.labels
         s = int(np.searchsorted(self.seq, t, "right")) - 1
-        sentence, position, a = self.sentences[s], t - int(self.seq[s]), int(self.labels[t])
-        gold = self.explainer.encoder.gold_labels(sentence)
-        gold = gold and gold[position]
-        if against is None:
-            against = names.index(gold) if gold in names and gold != names[a] else self.runner_up(t)
-        best = self.up[t] + self.down[t]
-        transitions, pairs, others, changed = parted(self.seq, self.psi, self.edges, self.come_from, self.go_to, s, t, a, against)
+        first, a = int(self.seq[s]), int(d.labels[0])
+        transitions, pairs, others = d.sums[0].tolist()
         return Explanation(
-            place=sentence.place(position),
+            place=self.sentences[s].place(t - first),
             sequence=s,
-            position=position,
+            position=t - first,
             label=names[a],
-            against=names[against],
-            gold=gold,
+            against=names[d.against[0]],
+            gold=self.gold[t],
             probability=float(self.marginals[t, a]),
-            margin=float(best[a] - best[against]),
-            attributes=self._attributes(t, said(self.nodes, model.layout, model.w, best, t, a, against)),
+            margin=float(d.margin[0]),
+            attributes=self._attributes(d),
             others=others,
             transitions=transitions,
             pairs=pairs,
-            changed=[(k - int(self.seq[s]), names[i], names[j]) for k, i, j in changed],
+            changed=[(k - first, names[i], names[j]) for k, i, j in d.changed[0]],
         )
 
-    def _attributes(self, t, parts):
-        names, labels = self.read[self.nodes.ptr[t] : self.nodes.ptr[t + 1]], self.explainer.labels
+    def _attributes(self, d):
+        """Of the first of some decisions."""
+        names, labels = self.explainer.names, self.explainer.labels
+        rows = (part.tolist() for part in (d.name, d.value, d.weight, d.other, d.known, d.without))
         found = [
-            Attribute(self.names[name].decode(errors="replace"), value, for_a, for_b, number >= 0, labels[without])
-            for name, number, value, for_a, for_b, without in zip(names.tolist(), *(part.tolist() for part in parts), strict=True)
+            Attribute(names[name].decode(errors="replace"), value, weight, other, known, labels[without])
+            for name, value, weight, other, known, without in zip(*rows, strict=True)
         ]
         return sorted(found, key=lambda attribute: -abs(attribute.difference))
 

@@ -1,0 +1,37 @@
+"""`crftrain report`: a page about a model."""
+
+import os
+
+import click
+
+from .base import Command
+
+
+@click.command(cls=Command)
+@click.argument("model")
+@click.argument("test")
+@click.option("-o", "--out", default="report.html", show_default=True, metavar="FILE", help="Where the page is written.")
+@click.option("--dev", metavar="FILE", help="Held-out data, whose scores stand beside those of TEST.")
+@click.option("--against", metavar="MODEL2", help="A second model: what it mends, what it breaks, and whether that is luck.")
+@click.option("--log", metavar="FILE", help="What `learn --log` wrote: the learning curve.")
+@click.option(
+    "--gold", type=click.Choice(["yes", "no", "auto"]), default="auto", show_default=True, help="Whether items begin with a gold label."
+)
+@click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
+@click.pass_context
+def report(ctx, model, test, out, **how):
+    """Write a page about MODEL on the labelled file TEST: scores, errors, confusion, calibration, sentences with explanations.
+
+    \b
+      crftrain report -o report.html model.bin test.txt
+      crftrain report --against new.bin --log run.jsonl model.bin test.txt
+
+    The page is one file that needs neither a network nor a server.
+    """
+    from ..report.html import save
+    from ..report.model_report import report as make
+
+    for path in filter(None, (model, test, how["dev"], how["against"], how["log"])):
+        if os.path.exists(out) and os.path.exists(path) and os.path.samefile(out, path):
+            raise click.UsageError(f"-o {out} would overwrite what is read", ctx)
+    click.echo(f"{out}: {save(out, make(model, test, **how)):,} bytes", err=True)
