@@ -18,7 +18,7 @@ from crftrain.training import checkpoint
 from crftrain.training.learn import learn
 from crftrain.training.strength import Strength
 
-RESUMABLE = ["newton-cg", "sag", "saga", "svrg", "ap", "pa", "arow", "mira"]
+RESUMABLE = [name for name in optimizers.names() if optimizers.get(name).resumable]
 VARIANTS = [
     ("newton-cg", {}),
     ("newton-cg", {"hessian_share": 1.0, "pairs": 5.0}),
@@ -89,8 +89,15 @@ def test_training_with_l1_goes_on_to_the_same_bits(asked, tmp_path, l1):
     assert model_bytes(asked("saga", passes=6, resume=state, **penalty)) == unbroken
 
 
-@pytest.mark.parametrize("name", RESUMABLE)
-@pytest.mark.parametrize("kind_name", ["pair attributes", "real values", "no transitions", "many labels", "one label"])
+@pytest.mark.parametrize(
+    "name, kind_name",
+    [
+        (name, kind_name)
+        for name in RESUMABLE
+        for kind_name in ("pair attributes", "real values", "no transitions", "many labels", "one label")
+        if (name, kind_name) != ("gis", "real values")  # which takes no values < 0
+    ],
+)
 def test_state_and_restore_are_exact_for_every_kind_of_corpus(name, kind_name):
     """A new optimiser with the state of another takes the same steps, and has the same state again."""
     made = instance(2, **{**KINDS[kind_name], "sequences": 15})

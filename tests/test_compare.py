@@ -106,7 +106,7 @@ def test_a_run_that_fails_is_a_row_and_the_others_go_on(small, monkeypatch, tmp_
 
     def get(name):
         algorithm = real(name)
-        return replace(algorithm, make=broken) if name == "svrg" else algorithm
+        return replace(algorithm, build=broken) if name == "svrg" else algorithm
 
     monkeypatch.setattr(optimizers, "get", get)
     entrants = [compare.Entrant.parse(text) for text in ("svrg", "lbfgs")]

@@ -266,7 +266,7 @@ def test_another_strength_keeps_alpha(way):
     assert (opt.steps.state()["entropy"] == entropy).all()
     for _ in range(3):
         opt.step()
-    assert opt.confirm().gap == pytest.approx(opt.problem.exact_objective(w) - opt.steps.dual(), abs=1e-10)
+    assert opt.confirm().gap == pytest.approx(opt.objective.exact_objective(w) - opt.steps.dual(), abs=1e-10)
 
 
 def test_the_first_pass_is_a_permutation_or_not():

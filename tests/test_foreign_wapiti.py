@@ -60,7 +60,7 @@ def learnt(crftrain, tmp_path):
     return learn
 
 
-@pytest.mark.parametrize("template", [TEMPLATE, "#dialect wapiti\n" + TEMPLATE + "U7:%t[-1,0,\"3\"]%X[6,0]\n"])
+@pytest.mark.parametrize("template", [TEMPLATE, "#dialect wapiti\n" + TEMPLATE + 'U7:%t[-1,0,"3"]%X[6,0]\n'])
 def test_the_exported_model_tags_as_ours_does_also_at_the_borders(crftrain, learnt, template):
     learnt(template)
     ended = crftrain("export", "model.bin", "model.wapiti", "--to", "wapiti")
@@ -101,7 +101,6 @@ def test_a_small_file_by_hand():
     written = b"".join(wapiti.image(model)).decode()
     assert written.startswith("#mdl#2#6\n#rdr#2/0/0\n9:u:%x[0,0],\n1:b,\n#qrk#2\n1:O,\n4:B-\u00e9,\n#qrk#3\n")
     assert by_name(foreign.read("wapiti", written.encode())) == by_name(model)
-
 
 
 def test_patterns_that_are_there_twice_count_twice():
@@ -211,7 +210,7 @@ def test_wapiti_labels_with_our_model_as_we_do(peer, crftrain, learnt):
 
 def test_we_label_with_a_model_that_wapiti_learnt_as_it_does(peer, crftrain, learnt):
     folder = learnt("#dialect wapiti\n" + TEMPLATE).parent
-    patterns = TEMPLATE.replace("# names\n", "") + "U7:%t[-1,0,\"\\d\"]%X[6,0]%m[1,0,\"^.\"]\n"
+    patterns = TEMPLATE.replace("# names\n", "") + 'U7:%t[-1,0,"\\d"]%X[6,0]%m[1,0,"^."]\n'
     model = peer.Model(patterns=patterns, nthread=1, maxiter=20, rho1=0.01, rho2=0.01)
     model.train((folder / "train.txt").read_text().strip().split("\n\n"))
     model.save(str(folder / "model.wapiti"))

@@ -11,7 +11,7 @@ from observers import Hearing, InterruptedAt
 
 from crftrain.errors import CrftrainError, DataError, ModelError, TrainingError
 from crftrain.model.model import load
-from crftrain.optimizers.base import Algorithm, Step
+from crftrain.optimizers.base import Algorithm, Optimiser, Step
 from crftrain.tagging.tag import Tagger
 from crftrain.text.read import Sentence, sentences
 from crftrain.training import train
@@ -39,19 +39,13 @@ def lambdas(text):
     return Strength.parse_list(text)
 
 
-class Wanderer:
+class Wanderer(Optimiser):
     """An algorithm without a gap, whose steps only estimate: w moves by one each time."""
-
-    def __init__(self, problem, w, rng):
-        self.w, self.problem = w, problem
 
     def step(self):
         self.w += 1
-        self.problem.value(self.w)
+        self.objective.value(self.w)
         return Step(10.0, exact=False)
-
-    def solution(self):
-        return self.w
 
 
 def wanderer(**changes):
@@ -390,11 +384,11 @@ def test_training_that_fails_leaves_the_model_untouched(settings, tmp_path):
     class Failing(Wanderer):
         def step(self):
             self.w[:] = np.nan
-            return Step(self.problem.value(self.w))
+            return Step(self.objective.value(self.w))
 
     (tmp_path / "model.bin").write_bytes(b"precious")
     with pytest.raises(TrainingError):
-        learn(settings(replace(wanderer(), make=Failing)))
+        learn(settings(replace(wanderer(), optimiser=Failing)))
     assert (tmp_path / "model.bin").read_bytes() == b"precious"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.bin", "train.txt"]
 

@@ -13,9 +13,9 @@ def everything(problem, w, v):
     g, kept, anew, diagonal = (np.empty_like(w) for _ in range(4))
     curvature = problem.curvature()
     value = problem.value_and_gradient(w, g, keep=curvature)
-    problem.hessian_vector(w, v, kept, at=curvature)
-    problem.hessian_vector(w, v, anew)
-    problem.hessian_diagonal(w, diagonal)
+    curvature.times(v, kept)
+    problem.curvature(w).times(v, anew)
+    problem.diagonal(w).times(np.ones(len(w)), diagonal)
     return np.concatenate([[value, problem.value(w)], g, kept, anew, diagonal]).tobytes()
 
 

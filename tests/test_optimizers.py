@@ -44,7 +44,7 @@ def start(name, made, penalties=(1.0, 0.0), *, w=None, seed=1, rng=None, threads
 
 def assert_gap(problem, opt, step):
     """An exact gap is what the algorithm says that it is: the gradient's, or the distance from the dual (tests/test_dual.py)."""
-    if hasattr(opt, "gap_at_start"):
+    if opt.gap == "duality":
         assert step.gap == pytest.approx(problem.exact(opt.solution())[0] - opt.steps.dual(), abs=1e-10)
     else:
         assert step.gap == pytest.approx(problem.exact(opt.solution())[1], rel=1e-6, abs=1e-12)
@@ -278,8 +278,7 @@ def test_an_algorithm_that_keeps_state_goes_on_with_the_same_bits(name):
     made, penalties = larger(), default_penalties(name)
     rng, another = np.random.default_rng(1), np.random.default_rng(2)
     _, _, opt = start(name, made, penalties, rng=rng)
-    if not hasattr(opt, "state"):
-        assert not hasattr(opt, "restore")
+    if not opt.resumable:
         return
     opt.step()
     state = {key: np.copy(array) for key, array in opt.state().items()}

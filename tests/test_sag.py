@@ -12,7 +12,7 @@ from sag_twin import SAMPLERS, Sag, Units, assert_same_steps, optimum, repositor
 
 from crftrain.errors import TrainingError
 from crftrain.optimizers.average._table import TABLES
-from crftrain.training.loop import Limits, fit
+from crftrain.training.loop import Asked, Limits, fit
 
 EXACT = {"table_precision": "double"}
 SHAPES = ["plain", "full", "observed transitions", "real values", "pair attributes", "pair attributes, full", "nine labels"]
@@ -200,7 +200,7 @@ def test_training_stops_only_at_an_exact_gap(tol):
     made = larger(sequences=60)
     problem, w, opt = start("sag", made)
     seen = []
-    outcome = fit(problem, opt, tol=tol, monitors=[lambda progress: seen.append(progress.step), Limits(steps=300)])
+    outcome = fit(problem, opt, tol=tol, monitors=[Asked(lambda progress: seen.append(progress.step)), Limits(steps=300)])
     assert outcome.reason == "converged"
     assert outcome.gap <= tol * outcome.first_gap
     assert seen[-1].exact

@@ -145,9 +145,9 @@ def test_pegasos_is_the_mean_of_its_gradients():
 
 
 def test_a_stream_has_no_pass_from_which_to_average():
-    problem, _, opt = start(larger(), average_from=5)
-    with pytest.raises(TrainingError, match="--average-from 5: a stream has no passes"):
-        opt.take_in(problem.sequences)
+    (refusal,) = SGD.check({"average_from": 5}, 1.0, 0.0, stream=True)
+    assert refusal == "--average-from 5: a stream has no passes, expected --average-from 1, or none"
+    assert SGD.check({"average_from": 5}, 1.0, 0.0) == SGD.check({"average_from": 1}, 1.0, 0.0, stream=True) == []
 
 
 # ---- step sizes

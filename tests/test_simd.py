@@ -30,7 +30,7 @@ def everything():
     for name, (one, w) in made.items():
         g, product, problem = np.empty_like(w), np.empty_like(w), one.problem(l2=0.1)
         value = problem.value_and_gradient(w, g)
-        problem.hessian_vector(w, g, product)
+        problem.curvature(w).times(g, product)
         best, _, marginals = one.decode(w, marginals=True)
         results = {"value": value, "gradient": g, "product": product, "best": best, "marginals": marginals}
         if name in KINDS:

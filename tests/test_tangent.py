@@ -16,7 +16,7 @@ def product(problem, w, v, **options):
     curvature, out = problem.curvature(**options), np.empty_like(w)
     problem.value_and_gradient(w, out, keep=curvature)
     out[:] = np.nan  # whatever was there before must not matter
-    problem.hessian_vector(w, v, out, at=curvature)
+    curvature.times(v, out)
     return out
 
 
@@ -57,7 +57,7 @@ def test_the_hessian_is_symmetric_and_bounded_below(name, scale):
     vectors = [made.weights(seed) for seed in range(4)]
     images = [np.empty_like(w) for _ in vectors]
     for v, image in zip(vectors, images, strict=True):
-        problem.hessian_vector(w, v, image, at=curvature)
+        curvature.times(v, image)
         assert v @ image >= 0.3 * (v @ v) * (1 - 1e-12)
     for k in range(4):
         for m in range(k):
@@ -83,7 +83,7 @@ def test_what_is_kept_gives_the_bits_of_what_is_computed_anew(name, scale, threa
     for keep in (0, 1, 3, 1000):
         assert product(problem, w, v, keep=keep).tobytes() == kept.tobytes()
     anew = np.empty_like(w)
-    problem.hessian_vector(w, v, anew)
+    problem.curvature(w).times(v, anew)
     assert anew.tobytes() == kept.tobytes()
 
 
@@ -125,7 +125,7 @@ def test_nothing_beside_the_vectors_is_read_or_written(name):
     w[64 : n + 64], v[64 : n + 64] = made.weights(11), made.weights(12)
     curvature = problem.curvature()
     problem.value_and_gradient(w[64 : n + 64], out[64 : n + 64], keep=curvature)
-    problem.hessian_vector(w[64 : n + 64], v[64 : n + 64], out[64 : n + 64], at=curvature)
+    curvature.times(v[64 : n + 64], out[64 : n + 64])
     assert out[64 : n + 64].tobytes() == product(problem, w[64 : n + 64].copy(), v[64 : n + 64].copy()).tobytes()
     assert (np.delete(out, np.s_[64 : n + 64]) == np.pi).all()
 
@@ -153,7 +153,7 @@ def test_the_hessian_of_a_sample_is_the_weighted_sum_of_its_sequences(name, keep
         out = np.empty_like(w)
         curvature.sample(weight)
         problem.value_and_gradient(w, g, keep=curvature)
-        problem.hessian_vector(w, v, out, at=curvature)
+        curvature.times(v, out)
         return out - 0.2 * v
 
     each = np.array([sampled(one) for one in np.eye(n)])
@@ -190,12 +190,12 @@ def test_a_product_is_a_pass_and_that_of_a_sample_a_part_of_one():
     problem, w = made.problem(l2=0.1), made.weights(1)
     curvature, out = problem.curvature(), np.empty_like(w)
     problem.value_and_gradient(w, out, keep=curvature)
-    problem.hessian_vector(w, w, out, at=curvature)
-    problem.hessian_vector(w, w, out)
+    curvature.times(w, out)
+    problem.curvature(w).times(w, out)
     assert problem.passes == 3
     curvature.sample(np.arange(80) % 4 == 0)
     problem.value_and_gradient(w, out, keep=curvature)
-    problem.hessian_vector(w, w, out, at=curvature)
+    curvature.times(w, out)
     assert problem.passes == 4.25
 
 
@@ -205,14 +205,14 @@ def test_an_empty_curvature_and_vectors_of_another_length_are_refused():
     n, out = len(w), np.empty(len(w))
     curvature = problem.curvature()
     with pytest.raises(ValueError, match="the curvature is empty"):
-        problem.hessian_vector(w, w, out, at=curvature)
+        curvature.times(w, out)
     problem.value_and_gradient(w, out, keep=curvature)
     for v, size in ((w[1:], n), (w, n - 1)):
         with pytest.raises(ValueError, match=f"expected {n}"):
-            problem.hessian_vector(w, v.copy(), np.empty(size), at=curvature)
+            curvature.times(v.copy(), np.empty(size))
     curvature.sample(np.ones(5))
     with pytest.raises(ValueError, match="the curvature is empty"):
-        problem.hessian_vector(w, w, out, at=curvature)
+        curvature.times(w, out)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -224,9 +224,9 @@ def test_a_failed_filling_leaves_nothing_broken(threads):
     with pytest.raises(TrainingError):
         problem.value_and_gradient(np.full_like(w, np.nan), out, keep=curvature)
     with pytest.raises(ValueError, match="the curvature is empty"):
-        problem.hessian_vector(w, v, out, at=curvature)
+        curvature.times(v, out)
     problem.value_and_gradient(w, out, keep=curvature)
-    problem.hessian_vector(w, v, out, at=curvature)
+    curvature.times(v, out)
     assert out.tobytes() == right.tobytes()
 
 
@@ -240,7 +240,7 @@ def test_the_diagonal_leaves_out_only_what_positions_have_in_common(name, scale)
     made = instance(3, **{**KINDS[name], "length": (1, 1), "per_token": (1, 1)})
     problem, w = made.problem(l2=0.3), made.weights(4, scale)
     out = np.full_like(w, np.nan)
-    problem.hessian_diagonal(w, out)
+    problem.diagonal(w).times(np.ones(len(w)), out)
     hessian = np.array([product(problem, w, unit) for unit in np.eye(len(w))])
     np.testing.assert_allclose(out, np.diag(hessian), atol=1e-12)
 
@@ -269,5 +269,5 @@ def test_the_diagonal_is_the_sum_of_variances(name, threads):
                 origin = layout.pair_ptr[0]
                 add(layout.pair_ptr, corpus.pairs, token, pair[t], lambda first, end, o=origin: layout.pair[first - o : end - o])
     out = np.full_like(w, np.nan)
-    made.problem(l2=0.3, threads=threads).hessian_diagonal(w, out)
+    made.problem(l2=0.3, threads=threads).diagonal(w).times(np.ones(len(w)), out)
     np.testing.assert_allclose(out, right, atol=1e-12)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from crftrain.errors import TrainingError
-from crftrain.optimizers.base import Step
-from crftrain.training.loop import HeldOut, Limits, Plateau, Progress, fit
+from crftrain.optimizers.base import Optimiser, Step
+from crftrain.training.loop import Asked, HeldOut, Limits, Monitor, Plateau, Progress, fit
 from crftrain.training.signals import StopSignal
 
 
@@ -33,32 +33,30 @@ class FakeProblem:
         return 1000 + float(w[0])
 
 
-class FakeOptimiser:
+class FakeOptimiser(Optimiser):
     """Takes its steps from a list (the last one for ever); w[0] counts them."""
 
     def __init__(self, problem, steps, *, passes=1.0, pause=0.0, confirmed=()):
-        self.problem, self.steps, self.passes, self.pause = problem, list(steps), passes, pause
-        self.confirmed = iter(confirmed)
-        self.w, self.confirmations = np.zeros(3), 0
+        super().__init__(problem, np.zeros(3), None)
+        self.steps, self.passes, self.pause = list(steps), passes, pause
+        self.confirmed, self.confirmations = iter(confirmed), 0
 
     def step(self):
         time.sleep(self.pause)
         self.w[0] += 1
-        self.problem.passes += self.passes
+        self.objective.passes += self.passes
         return self.steps.pop(0) if len(self.steps) > 1 else self.steps[0]
 
     def confirm(self):
         self.confirmations += 1
         return next(self.confirmed)
 
-    def solution(self):
-        return self.w
-
 
 def run(steps, *monitors, tol=0.01, trace=False, first_gap=1.0, **options):
     problem = FakeProblem(first_gap)
     optimiser = FakeOptimiser(problem, steps, **options)
-    return fit(problem, optimiser, tol=tol, monitors=[*monitors, Limits(steps=100)], trace=trace), problem, optimiser
+    watching = [monitor if isinstance(monitor, Monitor) else Asked(monitor) for monitor in monitors]
+    return fit(problem, optimiser, tol=tol, monitors=[*watching, Limits(steps=100)], trace=trace), problem, optimiser
 
 
 def gaps(*values, exact=True):

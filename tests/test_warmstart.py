@@ -192,7 +192,7 @@ def test_the_table_outlives_a_change_of_lambda(name):
     for _ in range(3):
         opt.step()
     before = {key: array.copy() for key, array in opt.state().items()}
-    opt.move_to(opt.problem.at(l2=0.5 / 80, l1=0.0))
+    opt.move_to(opt.objective.at(l2=0.5 / 80, l1=0.0))
     after = opt.state()
     assert {key: array.tobytes() for key, array in after.items() if key != "correction"} == {
         key: array.tobytes() for key, array in before.items() if key != "correction"

@@ -22,8 +22,8 @@ cdef class Diagonal(Curvature):
     cdef Tokens squares         # the corpus, its values squared
     cdef object keep_squares
 
-    def __init__(self, Sequences sequences, layout, *, threads=1):
-        Curvature.__init__(self, sequences, layout, threads=threads, keep=0)
+    def __init__(self, Sequences sequences, layout, multiply, *, threads=1):
+        Curvature.__init__(self, sequences, layout, multiply, threads=threads, keep=0)
         cdef double[::1] nodes, pairs
         corpus = sequences.corpus
         self.squares = sequences.s

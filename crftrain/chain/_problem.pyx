@@ -2,18 +2,17 @@
 
     f(w) = 1/n sum_i -log p(y_i | x_i; w)  +  l2/2 |w|^2  +  l1 |w|_1
 
-value, value_and_gradient and hessian_vector are of the smooth part, the first two terms; objective and subgradient add the third.
+value, value_and_gradient and curvature are of the smooth part, the first two terms; objective adds the third.
 `passes` counts the work as a multiple of one forward run over all sequences.
 
 Threads take shards of the sequences with about as many tokens each and sum into vectors of their own (_sums): the same
 number of threads gives the same bits.
 """
 
-import sys
-import threading
+from contextlib import contextmanager
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport fabs, isfinite
+from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 
 import numpy as np
@@ -24,7 +23,12 @@ from ._sequences cimport Sequences
 from ._sums cimport Sums, square
 from ._tangent cimport Curvature, Workspace
 
+from ._counts import feature_sums, gold_counts
 from ._diagonal import Diagonal
+from ._occurrence_list import list_weights, listed_bytes
+from ._penalty import bound, gap
+from .memory import fitting
+from .threads import in_threads
 from ..errors import TrainingError
 
 
@@ -81,25 +85,38 @@ cdef class Problem:
             keep.end(w, &self.scorer.W)
         return total
 
-    def curvature(self, *, keep=None, ad=False):
-        """To be filled by value_and_gradient; `keep` is how many sequences are not computed anew for each product, None: all."""
-        return Curvature(self.sequences, self.layout, threads=self.threads, keep=keep, ad=ad)
+    def curvature(self, w=None, *, keep=None, ad=False):
+        """The Hessian at w, all computed anew for each product; or without w, to be filled by value_and_gradient.
 
-    def hessian_vector(self, double[::1] w, double[::1] v, double[::1] out, *, Curvature at=None):
-        """out = H(w) v. `at` was filled at this w and saves time; without it everything is computed anew."""
-        cdef double passes = self.passes
-        if at is None:
-            at = self._point(self.curvature(keep=0), w)
-        if not at.filled:
-            raise ValueError("the curvature is empty, expected one that value_and_gradient(w, g, keep=...) has filled")
-        at.direction.use(v, &at.W)
-        self._into(out, v, lambda k: self._shard_with_product(k, at))
-        self.passes = passes + at.share
+        keep: how many sequences are not computed anew for each product; None: all.
+        """
+        if w is not None:
+            return self._point(Curvature(self.sequences, self.layout, self.multiply, threads=self.threads, keep=0), w)
+        return Curvature(self.sequences, self.layout, self.multiply, threads=self.threads, keep=keep, ad=ad)
 
-    def hessian_diagonal(self, double[::1] w, double[::1] out):
-        """out = the diagonal of H(w), about."""
-        at = self._point(Diagonal(self.sequences, self.layout, threads=self.threads), w)
-        self.hessian_vector(w, np.ones(self.n_features), out, at=at)
+    def diagonal(self, w):
+        """The Hessian's diagonal at w, about, as a matrix."""
+        return self._point(Diagonal(self.sequences, self.layout, self.multiply, threads=self.threads), w)
+
+    def list_weights(self):
+        """Gather and scatter by a list from now on, if there is memory for one: for those who do so again and again."""
+        if fitting(1, listed_bytes(self.sequences.corpus, self.layout)):
+            list_weights(self.sequences, self.layout)
+
+    def gold_counts(self):
+        """float64[F]: how often each feature fires on the gold labels."""
+        return gold_counts(self.sequences, self.layout)
+
+    def feature_sums(self):
+        """(the least value of an occurrence, the largest sum of values in a sequence)."""
+        return feature_sums(self.sequences.corpus, self.layout)
+
+    def multiply(self, Curvature at, double[::1] v, double[::1] out):
+        """out = (the matrix) v, for Curvature.times."""
+        with self.uncounted():
+            at.direction.use(v, &at.W)
+            self._into(out, v, lambda k: self._shard_with_product(k, at))
+        self.passes += at.share
 
     cdef Curvature _point(self, Curvature at, double[::1] w):
         """An empty curvature for products at w that compute everything anew."""
@@ -124,54 +141,39 @@ cdef class Problem:
         """The value and the l1 term: what is printed, logged and minimised."""
         return self.value(w) + (self.l1 * np.abs(w).sum() if self.l1 else 0.0)
 
-    def subgradient(self, const double[::1] w, const double[::1] g, double[::1] out):
-        """The subgradient of least norm, from g, the smooth part's gradient at w; zero if and only if w is optimal.
-
-        out = g + l1 sign(w) where w is not 0, else g moved towards 0 by l1.
-        """
-        cdef int64_t p
-        cdef double l1 = self.l1
-        with nogil:
-            for p in range(w.shape[0]):
-                if w[p] != 0:
-                    out[p] = g[p] + (l1 if w[p] > 0 else -l1)
-                else:
-                    out[p] = g[p] - l1 if g[p] > l1 else g[p] + l1 if g[p] < -l1 else 0.0
-
     def gap(self, w, g):
         """Max-norm of the subgradient of least norm at w, given the smooth gradient g."""
-        if not self.l1:
-            return max_norm(g)
-        least = np.empty_like(g)
-        self.subgradient(w, g, least)
-        return max_norm(least)
+        return gap(w, g, self.l1)
+
+    @contextmanager
+    def uncounted(self):
+        """What is computed within is no pass."""
+        passes = self.passes
+        try:
+            yield
+        finally:
+            self.passes = passes
 
     def gap_at_zero(self):
         """The gap at w = 0, against which --tol is measured whatever the start."""
         if self.first_gap is None:
-            passes, g = self.passes, np.empty(self.n_features)
-            zero = np.zeros(self.n_features)
-            self.value_and_gradient(zero, g)
-            self.passes, self.first_gap = passes, self.gap(zero, g)
+            zero, g = np.zeros(self.n_features), np.empty(self.n_features)
+            with self.uncounted():
+                self.value_and_gradient(zero, g)
+            self.first_gap = self.gap(zero, g)
         return self.first_gap
 
     def exact(self, w):
-        """(objective, gap, bound) at w, for reports: not counted as passes.
-
-        bound = |gradient|_2^2 / (2 l2) >= f - f*, None where it does not hold.
-        """
-        passes, g = self.passes, np.empty(self.n_features)
-        value = self.value_and_gradient(w, g)
-        self.passes = passes
-        bound = float(g @ g) / (2 * self.l2) if self.l2 > 0 and self.l1 == 0 else None
-        return value + self.l1 * float(np.abs(w).sum()), self.gap(w, g), bound
+        """(objective, gap, bound) at w, for reports: not counted as passes."""
+        g = np.empty(self.n_features)
+        with self.uncounted():
+            value = self.value_and_gradient(w, g)
+        return value + self.l1 * float(np.abs(w).sum()), self.gap(w, g), bound(g, self.l2, self.l1)
 
     def exact_objective(self, w):
         """The objective at w, for monitors: not counted as a pass."""
-        passes = self.passes
-        objective = self.objective(w)
-        self.passes = passes
-        return objective
+        with self.uncounted():
+            return self.objective(w)
 
     def _run(self, shard):
         """1/n sum of shard(k), one for each thread."""
@@ -271,43 +273,6 @@ cdef class Problem:
         return 0
 
 
-def in_threads(work, count, *, cancel=lambda: None):
-    """work(0) .. work(count - 1), each in a thread. An exception while waiting (a signal's) leaves when all have ended.
-
-    Thread.join is no help there: after an exception it takes a thread that runs for one that has ended.
-    """
-    if count == 1:
-        work(0)
-        return
-    ended, interruption = [threading.Event() for _ in range(count)], None
-
-    def run(k):
-        try:
-            if interruption is None:
-                work(k)
-        finally:
-            ended[k].set()
-
-    workers = [threading.Thread(target=run, args=(k,), daemon=True) for k in range(count)]
-    for worker in workers:
-        try:
-            worker.start()
-        except BaseException as exception:
-            interruption = exception
-            cancel()
-    for worker, event in zip(workers, ended):
-        while not event.is_set():
-            try:
-                event.wait(0.1 if interruption is not None else None)
-                if interruption is not None and worker.ident not in sys._current_frames():  # it never came to run(k)
-                    break
-            except BaseException as exception:
-                interruption = exception
-                cancel()
-    if interruption is not None:
-        raise interruption
-
-
 cdef void scale_residual(Lattice* X, int64_t T, bint pairs, double scale) noexcept nogil:
     cdef int64_t k
     for k in range(T * X.LP):
@@ -317,16 +282,3 @@ cdef void scale_residual(Lattice* X, int64_t T, bint pairs, double scale) noexce
     if pairs:
         for k in range(X.L * X.LP, T * X.L * X.LP):
             X.P[k] *= scale
-
-
-def max_norm(const double[::1] g):
-    """max_p |g_p|; NaN if one of them is."""
-    cdef double top = 0
-    cdef int64_t p
-    with nogil:
-        for p in range(g.shape[0]):
-            if not fabs(g[p]) <= top:
-                top = fabs(g[p])
-                if top != top:
-                    break
-    return top

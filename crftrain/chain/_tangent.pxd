@@ -28,7 +28,7 @@ cdef class Workspace:
 cdef class Curvature:
     """What the Hessian-vector products at one point have in common."""
     cdef Sequences sequences
-    cdef object layout
+    cdef object layout, multiply
     cdef readonly bint ad       # by differentiation of the recursions, nothing kept
     cdef readonly bint filled
     cdef bint summed            # `expected` is known; else products sum it

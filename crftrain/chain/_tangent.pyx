@@ -91,23 +91,24 @@ cdef class Workspace:
 
 
 cdef class Curvature:
-    """Filled by Problem.value_and_gradient(w, out, keep=this), used by Problem.hessian_vector(w, v, out, this).
+    """The Hessian at the point to which Problem.value_and_gradient(w, out, keep=this) or Problem.curvature(w) has taken it.
 
-    w must stay as it is in between. `keep` sequences, evenly spread, keep their rows; the others are computed anew for
+    w must stay as it is as long as there are products. `keep` sequences, evenly spread, keep their rows; the others are computed anew for
     each product. `weight` changes what is summed from the next filling on: the Hessian of a sample.
     """
 
-    def __init__(self, Sequences sequences, layout, *, threads=1, keep=None, ad=False):
+    def __init__(self, Sequences sequences, layout, multiply, *, threads=1, keep=None, ad=False):
+        """multiply(curvature, v, out) sums the products of all sequences."""
         cdef int L = layout.n_labels, LP = padded_labels(L)
         n, lengths = sequences.n, np.diff(sequences.corpus.seq)
-        self.sequences, self.layout, self.ad, self.filled = sequences, layout, ad, False
+        self.sequences, self.layout, self.multiply, self.ad, self.filled = sequences, layout, multiply, ad, False
         keep = 0 if ad or sequences.s.pairs.ptr != NULL else n if keep is None else min(keep, n)
         steps = np.arange(n + 1) * keep // max(n, 1)
         kept = np.diff(steps) > 0
         sizes = np.where(kept, 3 * LP * lengths, 0)
         self.start = np.where(kept, np.cumsum(sizes) - sizes, -1)
         self.rows = aligned(int(sizes.sum()) + SLACK * LP)
-        self.good, self.weight, self.doubt = np.zeros(n, np.uint8), np.ones(n), np.zeros(n)
+        self.good, self.weight, self.doubt = np.zeros(n, np.uint8), np.ones(n), lengths.astype(float)
         self.expected = np.zeros((threads, L * LP))
         self.M, self.MT = aligned(L * LP), aligned(L * LP)
         self.direction = Direction(layout)
@@ -119,7 +120,7 @@ cdef class Curvature:
 
     @property
     def doubts(self):
-        """float64[n]: sum over the tokens of 1 - sum_j P(y_t = j)^2, large where a sequence bends the objective most."""
+        """float64[n]: sum over the tokens of 1 - sum_j P(y_t = j)^2, large where a sequence bends f most; at first its length."""
         return np.asarray(self.doubt)
 
     @property
@@ -131,6 +132,12 @@ cdef class Curvature:
     def share(self):
         """The part of the sequences that products visit."""
         return np.count_nonzero(self.weight) / max(len(self.weight), 1)
+
+    def times(self, v, out):
+        """out = H v."""
+        if not self.filled:
+            raise ValueError("the curvature is empty, expected one that value_and_gradient(w, g, keep=...) has filled")
+        self.multiply(self, v, out)
 
     def sample(self, weight):
         """float64[n]: the weights of the sequences from the next filling on."""

@@ -30,7 +30,6 @@ STRENGTH, STRENGTHS = Parsed("X", Strength.parse), Parsed("X[,X...]", Strength.p
 NUMBER = click.FloatRange(min=0, min_open=True)
 
 
-
 def setting(*flags, help, metavar="N"):
     """An option for a setting; its type and its default are those that the settings say."""
     name = max(flags, key=len).lstrip("-").replace("-", "_")

@@ -236,9 +236,9 @@ def compare(ctx, train, entrants, repeat, jobs, **settings):
         raise click.UsageError(str(error), ctx) from None
     if settings["tol"] == 0 and not (settings["passes"] or settings["max_passes"] or settings["max_seconds"]):
         settings["max_passes"] = 50.0
-    penalised = [entrant.algorithm for entrant in entrants if entrant.algorithm.solves & {"l1", "l2"}]
-    for algorithm in penalised or [DEFAULT_ALGORITHM]:  # the others run beside them
-        asked_for = asked(ctx, paths=train, algorithm=algorithm, **settings)
+    penalised = [(entrant.algorithm, entrant.options) for entrant in entrants if entrant.algorithm.solves & {"l1", "l2"}]
+    for algorithm, options in penalised or [(DEFAULT_ALGORITHM, None)]:  # the others run beside them
+        asked_for = asked(ctx, paths=train, algorithm=algorithm, options=options, **settings)
     if len(asked_for.points) > 1:
         raise click.UsageError("compare takes one strength, not a list", ctx)
     console = Console()

@@ -28,15 +28,3 @@ def get(name):
     """The declaration of one algorithm; KeyError if there is none of that name."""
     family = _families()[name]
     return replace(import_module(f"{__name__}.{family}.{name.replace('-', '_')}").ALGORITHM, name=name)
-
-
-def refusal(algorithm, l2, l1):
-    """Why an algorithm does not solve this objective; empty if it does."""
-    if l1 and "l1" not in algorithm.solves:
-        able = [name for name in names() if "l1" in get(name).solves]
-        return f"{algorithm.name} cannot solve --l1" + (f"; these can: {', '.join(able)}" if able else "")
-    if l2 and "l2" not in algorithm.solves:
-        return f"{algorithm.name} has no penalty: it takes no --lambda above 0"
-    if not l2 and "no-l2" not in algorithm.solves:
-        return f"{algorithm.name} needs --lambda above 0"
-    return ""

@@ -1,29 +1,25 @@
-"""The contract between the outer loop (train.fit) and an algorithm.
+"""The contract between the outer loop (training.loop.fit) and an algorithm.
 
-A file in this folder named some_name.py is the algorithm `-a some-name`. It declares
+A file some_name.py in the folder of its family is the algorithm `-a some-name`. It declares
 
-    ALGORITHM = Algorithm(summary=..., reference=..., solves={"l2"}, options=(Option(...), ...), make=Class)
+    ALGORITHM = Algorithm(summary=..., reference=..., solves={"l2"}, options=(Option(...), ...), optimiser=Class)
 
-and everything else -- flags, ranges, help, README rows, tests, benchmarks -- is derived from that declaration.
-
-    opt = ALGORITHM.make(problem, w, rng, **options)    w: float64[F], updated in place; not zero: a warm start
-    opt.step() -> Step                                  one batch iteration, or one pass over the sequences
-    opt.solution() -> ndarray                           what to save: w, or an average of iterates
-
-After step() w is dense, settled and finite, or TrainingError was raised. All randomness comes from rng. An algorithm
-whose gap is an estimate also has `confirm() -> Step`, which makes it exact; one whose gap is a duality gap has
-`gap_at_start() -> float`, which --tol is a share of; one that can be stopped and resumed has `state() -> dict of arrays`
-and `restore(state)`. One that learns from streams (crftrain.stream) has besides
-
-    opt.take_in(sequences) -> sum of losses             learn from others of its layout, in their order; w may stay behind
-    opt.settled() -> ndarray                            what to save, brought up to date
-    opt.resized(resizing) -> state                      its state() for a larger layout, by way of a layout.Resizing
+where Class is an Optimiser; flags, ranges, help, documents, tests and benchmarks are derived from the two. What an optimiser can do
+beside its steps it declares by a class attribute, and has the methods that belong to it; nobody looks for methods.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..errors import CrftrainError, TrainingError
+
+if TYPE_CHECKING:
+    from ..chain.objective import Objective
 
 
 class Step(NamedTuple):
@@ -34,6 +30,74 @@ class Step(NamedTuple):
     exact: bool = True  # False: objective and gap are running estimates
     note: str = ""
     done: str = ""  # a reason for which no further step can help
+
+
+class Optimiser(ABC):
+    """An algorithm at work.
+
+    objective    the whole one, whatever part of it a step looks at
+    w            float64[F], changed in place; not zero at first: a warm start. After step() it is dense, settled and finite
+    rng          where all randomness comes from
+    """
+
+    online = False  # its steps descend from whatever w is: `update` can use it on new sequences alone
+    resumable = False  # state() and restore(): it can be stopped, and goes on to the same bits
+    movable = False  # move_to(): it takes what it knows along to another strength
+    streams = False  # take_in(), settled(), resized(): it learns from sequences that are not its objective's
+    shards = False  # it asks the objective for what Objective promises, no more: never for single sequences
+    gap = "gradient"  # what steps report: "gradient", the largest entry of the subgradient, or "duality", f(w) - D >= f - f*
+
+    def __init__(self, objective: "Objective", w: np.ndarray, rng: np.random.Generator):
+        self.objective, self.w, self.rng = objective, w, rng
+
+    @abstractmethod
+    def step(self) -> Step:
+        """One batch iteration, or one pass over the sequences; TrainingError where numbers leave the range."""
+
+    def solution(self) -> np.ndarray:
+        """What to save: w, or an average of iterates."""
+        return self.w
+
+    def gap_at_start(self) -> float:
+        """What --tol is a share of; not counted as a pass."""
+        return self.objective.gap_at_zero()
+
+    def confirm(self) -> Step:
+        """The last step again, its gap exact. Of those whose steps have an estimated gap."""
+        raise NotImplementedError
+
+    # ---- resumable
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All that the next step depends on beside rng."""
+        raise NotImplementedError
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        raise NotImplementedError
+
+    # ---- movable
+
+    def can_move_to(self, objective: "Objective") -> bool:
+        """Whether move_to() may be asked: with l1 steps are other ones than without."""
+        return self.movable and bool(self.objective.l1) == bool(objective.l1)
+
+    def move_to(self, objective: "Objective") -> None:
+        """Go on with the same corpus under another strength."""
+        raise NotImplementedError
+
+    # ---- streams
+
+    def take_in(self, sequences) -> float:
+        """Learn from others of the same layout, in order; the sum of the losses, each before it was learnt from. w may stay behind."""
+        raise NotImplementedError
+
+    def settled(self) -> np.ndarray:
+        """What to save, brought up to date."""
+        raise NotImplementedError
+
+    def resized(self, resizing) -> dict[str, np.ndarray]:
+        """state() for a larger layout, by way of a layout.Resizing."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -104,6 +168,11 @@ class Option:
         )
 
 
+def nothing_against(options, l2, l1, stream):
+    """What most algorithms have to say: any option goes with any other."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Algorithm:
     """An algorithm's declaration."""
@@ -111,22 +180,58 @@ class Algorithm:
     summary: str  # one line
     reference: str  # where it was published
     solves: frozenset  # of "l2", "l1" (both: elastic net), "no-l2": works with lambda = 0
-    make: Callable
+    optimiser: type[Optimiser]
+    build: Callable | None = None  # (objective, w, rng, **options) -> an optimiser of that class, where it is not the class itself
     options: tuple = ()
+    refuse: Callable = nothing_against  # (options, l2, l1, stream) -> (place, finding, expectation) of each thing that does not go together
     minimises: bool = True  # what it converges to is the optimum of f, where it solves a penalty
-    online: bool = False  # its steps descend from whatever w is: `update` can use it on new sequences alone
-    streams: bool = False  # it can take in sequences that are not its problem's, and move to a larger layout
     step_name: str = "pass"  # what a step is: "pass" over the sequences, or "iteration" of a batch method
     tol: float = 1e-6  # stop at gap <= tol * gap at w = 0
     passes: int = 200  # the largest number of steps
-    gap: str = "gradient"  # what steps report: "gradient", the largest entry of the subgradient, or "duality", f(w) - D >= f - f*
-    memory: Callable = None  # (sizes of the problem, options) -> {what: bytes} that it will hold, w included
+    memory: Callable = None  # (sizes of the objective, options) -> {what: bytes} that it will hold, w included
     lighter: str = "--min-freq 2, --features observed"  # what takes less
     details: str = ""  # a paragraph for `crftrain algorithms NAME`
     name: str = field(default="", compare=False)
+
+    online = property(lambda self: self.optimiser.online)
+    streams = property(lambda self: self.optimiser.streams)
+    resumable = property(lambda self: self.optimiser.resumable)
+    gap = property(lambda self: self.optimiser.gap)
 
     def option(self, name):
         return next((option for option in self.options if option.name == name), None)
 
     def defaults(self):
         return {option.name: option.default for option in self.options}
+
+    def check(self, options, l2, l1, *, stream=False, checkpoint=False) -> list[str]:
+        """What speaks against these options and strengths (0, or not), and what else is wanted; [] where nothing does. Needs no data."""
+        found = self._unsolved(l2, l1)
+        if stream and not self.streams:
+            found.append(f"{self.name} cannot learn from a stream{_able(lambda other: other.streams)}")
+        if checkpoint and not self.resumable:
+            found.append(f"{self.name} cannot be resumed, so it writes no checkpoint{_able(lambda other: other.resumable)}")
+        return found + [str(CrftrainError(*refusal)) for refusal in self.refuse({**self.defaults(), **options}, l2, l1, stream)]
+
+    def _unsolved(self, l2, l1):
+        if l1 and "l1" not in self.solves:
+            return [f"{self.name} cannot solve --l1{_able(lambda other: 'l1' in other.solves)}"]
+        if l2 and "l2" not in self.solves:
+            return [f"{self.name} has no penalty: it takes no --lambda above 0"]
+        if not l2 and "no-l2" not in self.solves:
+            return [f"{self.name} needs --lambda above 0"]
+        return []
+
+    def make(self, objective, w, rng, **options) -> Optimiser:
+        """An optimiser, with all options given; TrainingError where these do not go together."""
+        for refusal in self.refuse(options, objective.l2, objective.l1, False):
+            raise TrainingError(*refusal)
+        return (self.build or self.optimiser)(objective, w, rng, **options)
+
+
+def _able(wanted):
+    """Of all algorithms those that can, as the end of a sentence."""
+    from . import get, names  # the registry reads the algorithms, which import this
+
+    able = [name for name in names() if wanted(get(name))]
+    return f"; these can: {', '.join(able)}" if able else ""

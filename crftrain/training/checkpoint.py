@@ -10,12 +10,13 @@ import os
 import numpy as np
 
 from ..errors import CrftrainError
+from .loop import Monitor
 
 FORMAT = 3  # one more whenever an algorithm keeps its state in another way
 
 
-class Checkpoint:
-    """A monitor that writes the state every so many steps, and once more when training is about to be interrupted."""
+class Checkpoint(Monitor):
+    """Writes the state every so many steps, and once more when training is about to be interrupted."""
 
     def __init__(self, path, every, run, optimiser, rng, *, monitors=(), observer):
         self.path, self.every, self.run = path, every, run
@@ -28,14 +29,14 @@ class Checkpoint:
     def write(self, progress):
         arrays = {f"optimiser_{name}": array for name, array in self.optimiser.state().items()}
         for monitor in self.monitors:
-            if getattr(monitor, "best", None) is not None:
+            if monitor.best is not None:
                 arrays["best"] = monitor.best
         counters = {
             "iteration": progress.iteration,
             "passes": progress.passes,
             "seconds": progress.seconds,
             "rng": self.rng.bit_generator.state,
-            "monitors": {type(monitor).__name__: monitor.counters() for monitor in self.monitors if hasattr(monitor, "counters")},
+            "monitors": {monitor.key: monitor.counters() for monitor in self.monitors if monitor.key},
         }
         scratch = f"{self.path}.{os.getpid()}.part"
         try:
@@ -77,9 +78,9 @@ def restore(path, run, problem, optimiser, rng, monitors=()):
         optimiser.restore({name.removeprefix("optimiser_"): array for name, array in arrays.items() if name.startswith("optimiser_")})
         rng.bit_generator.state = counters["rng"]
         for monitor in monitors:
-            if hasattr(monitor, "counters") and type(monitor).__name__ in counters["monitors"]:  # --tol may be new
-                monitor.restore(counters["monitors"][type(monitor).__name__])
-            if hasattr(monitor, "best"):
+            if monitor.key in counters["monitors"]:  # --tol may be new
+                monitor.restore(counters["monitors"][monitor.key])
+            if monitor.keeps_best:
                 monitor.best = arrays["best"]
         problem.passes = counters["passes"]
         return counters["iteration"], counters["seconds"]

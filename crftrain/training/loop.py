@@ -51,12 +51,8 @@ class Outcome:
 
 
 def fit(problem, optimiser, *, tol, monitors=(), trace=False, start=(0, 0.0)):
-    """Run the optimiser until a reason to stop; a monitor is a function of Progress -> reason, or None to go on.
-
-    A monitor with the attribute `best` (HeldOut) decides which weights are the result. start: iterations and seconds of
-    the run that is gone on with.
-    """
-    first_gap = getattr(optimiser, "gap_at_start", problem.gap_at_zero)() if tol > 0 else math.nan
+    """Run the optimiser until it or a Monitor has a reason to stop. start: iterations and seconds of the run that is gone on with."""
+    first_gap = optimiser.gap_at_start() if tol > 0 else math.nan
     (k, seconds), reason, converged = start, None, False
     while reason is None:
         started = time.perf_counter()
@@ -76,15 +72,43 @@ def fit(problem, optimiser, *, tol, monitors=(), trace=False, start=(0, 0.0)):
         reason = "converged" if converged else next((said for said in reasons if said), step.done or None)
     outcome = Outcome(solution, reason, converged, k, problem.passes, seconds, first_gap=first_gap)
     for monitor in monitors:
-        if getattr(monitor, "best", None) is not None:
-            outcome.w, outcome.best_iteration = monitor.best, monitor.best_iteration
-            outcome.dev, outcome.dev_score = monitor.best_dev, monitor.best_score
+        monitor.conclude(outcome)
     outcome.objective, outcome.gap, outcome.bound = problem.exact(outcome.w)
     outcome.active = int(np.count_nonzero(outcome.w))
     return outcome
 
 
-class Limits:
+class Monitor:
+    """Looks on after each step, and may have a reason to stop."""
+
+    key = ""  # under which a checkpoint keeps its counters(); none: nothing is remembered
+    keeps_best = False  # `best` is, from the first step on, what shall be saved in place of the last weights
+    best = None
+
+    def __call__(self, progress):
+        """A reason to stop; None to go on."""
+
+    def conclude(self, outcome):
+        """Training has ended: the outcome may be another one."""
+
+    def counters(self):
+        """What restore() goes on from, for JSON."""
+
+    def restore(self, counters):
+        pass
+
+
+class Asked(Monitor):
+    """A function of Progress."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, progress):
+        return self.function(progress)
+
+
+class Limits(Monitor):
     """Steps, effective passes and seconds: whichever runs out first."""
 
     def __init__(self, *, steps, max_passes=None, max_seconds=None, step_name="pass"):
@@ -101,12 +125,14 @@ class Limits:
         return None
 
 
-class Plateau:
+class Plateau(Monitor):
     """For algorithms without a gap: stop when `window` steps together lower the objective by less than a share of it.
 
     The objective is the step's own, so a running estimate for stochastic methods: its mean over a window is compared
     with the mean over the window before.
     """
+
+    key = "Plateau"
 
     def __init__(self, *, share=1e-4, window=5):
         self.share, self.window, self.seen = share, window, []
@@ -129,8 +155,11 @@ class Plateau:
         self.seen = counters
 
 
-class HeldOut:
+class HeldOut(Monitor):
     """Score the solution on held-out data after each step, keep the best, stop after `patience` steps without a better one."""
+
+    key = "HeldOut"
+    keeps_best = True
 
     def __init__(self, evaluate, *, patience=None):
         self.evaluate, self.patience = evaluate, patience
@@ -147,6 +176,11 @@ class HeldOut:
         elif self.patience is not None and progress.iteration - self.best_iteration >= self.patience:
             return f"no better score on held-out data for {self.patience} steps"
         return None
+
+    def conclude(self, outcome):
+        if self.best is not None:
+            outcome.w, outcome.best_iteration = self.best, self.best_iteration
+            outcome.dev, outcome.dev_score = self.best_dev, self.best_score
 
     def counters(self):
         return {"best_iteration": self.best_iteration, "best_dev": self.best_dev, "best_score": self.best_score}

@@ -22,6 +22,7 @@ from ..errors import CrftrainError
 from .events import SILENT, Log, Unheard, end_event, fingerprint, start_event, step_event
 from .heldout import HeldOutData
 from .learn import prepare
+from .loop import Monitor
 from .train import fit_point
 
 SUMMARY = ("run", "seed", "steps", "passes", "seconds", "objective", "distance", "gap", "score", "error", "reason")
@@ -72,8 +73,8 @@ class Run:
         return next((point[2] for point in reversed(self.curve) if point[axis] <= limit), None)
 
 
-class Recorder:
-    """A monitor that keeps the curve and writes the events."""
+class Recorder(Monitor):
+    """Keeps the curve and writes the events."""
 
     def __init__(self, run, log, evaluate):
         self.run, self.log, self.evaluate = run, log, evaluate

@@ -169,8 +169,8 @@ class Settings:
         yield from wrong
         if not wrong:  # the rest relies on the values
             yield from self._odd_together(named)
+            yield from self._odd_algorithm()
             yield from self._odd_stream(named) if self.stream else self._stream_missing(named)
-            yield from self._odd_penalties(named)
             yield from self._overwritten(named)
 
     def _odd_values(self, named):
@@ -214,9 +214,6 @@ class Settings:
             )
 
     def _odd_stream(self, named):
-        if not self.algorithm.streams:
-            able = _able(lambda algorithm: algorithm.streams)
-            yield f"{self.algorithm.name} cannot learn from a stream; these can: {able}"
         for name in sorted(self.given - STREAMED - OF_STREAMS):
             yield f"{named(name)} is not for a stream"
         if len(self.points) > 1:
@@ -230,10 +227,10 @@ class Settings:
         for name in sorted(self.given & OF_STREAMS):
             yield f"{named(name)} needs {named('stream')}"
 
-    def _odd_penalties(self, named):
+    def _odd_algorithm(self):
         for l2, l1 in self.points:
-            if reason := optimizers.refusal(self.algorithm, l2.number, l1.number):
-                yield reason
+            checkpoint = bool(self.checkpoint or self.resume)
+            yield from self.algorithm.check(self.options, l2.number, l1.number, stream=self.stream, checkpoint=checkpoint)
 
     def _overwritten(self, named):
         """A model is updated in place, and a checkpoint replaced by the next one; nothing else that is read is written."""

@@ -22,7 +22,7 @@ from .. import __version__
 from ..chain._problem import Problem
 from ..chain._sequences import Sequences
 from ..chain.layout import Resizing, complete, has_transitions
-from ..errors import DataError
+from ..errors import DataError, TrainingError
 from ..model import model
 from ..text import template as templates
 from ..text.encode import CorpusBuilder, StringTable, Vocabulary
@@ -41,6 +41,8 @@ class StreamLearner:
         self.algorithm, self.options, self.vocabulary = algorithm, options, vocabulary
         self.l2, self.l1, self.rng = l2, l1, np.random.default_rng(seed)
         self.layout = self.optimiser = None
+        for refusal in algorithm.check(options, l2, l1, stream=True):
+            raise TrainingError(algorithm.name, refusal)
 
     def learn(self, corpus):
         """The sum of the losses, each before it was learnt from."""

@@ -16,13 +16,13 @@ from ..chain._occurrence_list import listed_bytes
 from ..chain._problem import Problem
 from ..chain.layout import arrange, number
 from ..chain.memory import free_memory
-from ..errors import CrftrainError, TrainingError
+from ..errors import TrainingError
 from ..model.model import Model
 from ..model.warmstart import initial_weights, widened
 from . import checkpoint
 from .events import MEGABYTE, SILENT, end_event, ending, model_facts, peak_rss, run_facts, start_event
 from .folds import cross_validate
-from .loop import HeldOut, Limits, Plateau, fit
+from .loop import Asked, HeldOut, Limits, Plateau, fit
 
 
 @dataclass
@@ -119,7 +119,7 @@ def monitors(settings, heldout, observer):
         max_seconds=settings.max_seconds,
         step_name=algorithm.step_name,
     )
-    return [*watching, observer.step, *([Plateau()] if _tol(settings) > 0 else []), limits]
+    return [*watching, Asked(observer.step), *([Plateau()] if _tol(settings) > 0 else []), limits]
 
 
 def _tol(settings):
@@ -137,10 +137,10 @@ def fit_point(settings, training, *, point=0, w=None, heldout=None, before=None,
     if before is None:
         problem = Problem(training.corpus, training.layout, l2=l2, l1=l1, threads=settings.threads)
     else:
-        problem = before.problem.at(l2=l2, l1=l1)
+        problem = before.objective.at(l2=l2, l1=l1)
     w = np.zeros(problem.n_features) if w is None else w
     rng = np.random.default_rng(settings.seed)
-    if hasattr(before, "move_to") and bool(before.problem.l1) == bool(l1):  # proximal steps are other ones
+    if before is not None and before.can_move_to(problem):
         optimiser, rng = before, before.rng
         optimiser.move_to(problem)
     else:
@@ -151,8 +151,6 @@ def fit_point(settings, training, *, point=0, w=None, heldout=None, before=None,
     if settings.resume:
         start = checkpoint.restore(settings.resume, run, problem, optimiser, rng, watching)
     if settings.checkpoint:
-        if not hasattr(optimiser, "state"):
-            raise CrftrainError("--checkpoint", f"{algorithm.name} cannot be resumed", "an algorithm that can, as sag")
         writer = checkpoint.Checkpoint(
             settings.checkpoint, settings.checkpoint_every, run, optimiser, rng, monitors=watching, observer=observer
         )

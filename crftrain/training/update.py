@@ -19,7 +19,6 @@ from dataclasses import replace
 
 from ..errors import DataError, ModelError, TrainingError
 from ..model import model
-from ..optimizers import refusal
 from ..text.encode import CorpusBuilder
 from ..text.read import source_names
 from .events import SILENT, Log, Observers
@@ -56,8 +55,8 @@ def update(settings, observer=SILENT):
             lambdas=_strength(settings, old, settings.lambdas, n, "lambda"),
             l1s=_strength(settings, old, settings.l1s, n, "l1"),
         )
-        if reason := refusal(settings.algorithm, *(strength.number for strength in (*settings.lambdas, *settings.l1s))):
-            raise TrainingError(settings.init, f"{reason} (lambda {settings.lambdas[0]}, l1 {settings.l1s[0]})")
+        if refusals := settings.algorithm.check(settings.options, settings.lambdas[0].number, settings.l1s[0].number):
+            raise TrainingError(settings.init, f"{refusals[0]} (lambda {settings.lambdas[0]}, l1 {settings.l1s[0]})")
         return trained_and_saved(builder.take(), vocabulary, settings, observer, init=old, started=started, more_facts={"n_learnt": n})
 
 

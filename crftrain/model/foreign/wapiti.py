@@ -80,10 +80,12 @@ def image(model):
     size = np.diff(layout.pair_ptr)
     if len(pairs) > len(size):
         size = np.concatenate([[edges.stop - edges.start], size])
-    at = np.concatenate([
-        np.repeat(place[: len(nodes)], np.diff(layout.ptr)) + layout.node_labels(),
-        np.repeat(start, size) + np.concatenate([layout.transition, layout.pair]),
-    ])
+    at = np.concatenate(
+        [
+            np.repeat(place[: len(nodes)], np.diff(layout.ptr)) + layout.node_labels(),
+            np.repeat(start, size) + np.concatenate([layout.transition, layout.pair]),
+        ]
+    )
     order = np.argsort(at)
     order = order[model.w[order] != 0]
     highest = max((macro.column for _, macro in template.macros), default=0)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...errors import TrainingError
-from ..base import Option, Step
+from ..base import Optimiser, Option, Step
 from ._sampling import SAMPLERS
 from ._table import PRECISIONS, TABLES
 
@@ -49,19 +49,21 @@ def memory(facts, options):
 LIGHTER = "--table mixed, --table-precision single, --min-freq 2, --features observed, or -a svrg, which has no table"
 
 
-class AveragedGradient:
+class AveragedGradient(Optimiser):
     """An algorithm around TableSteps: a step is n draws."""
 
-    def __init__(self, problem, w, rng, steps, *, table, table_precision, sampling, skip, batch, first_pass, initial_constant):
-        self.problem, self.w, self.rng = problem, w, rng
-        kind = TABLES[table_kind(table, len(problem.layout.pair))]
-        order = rng.permutation(-(-problem.n_sequences // batch)) if first_pass == "permute" else None
+    resumable = movable = True
+
+    def __init__(self, objective, w, rng, steps, *, table, table_precision, sampling, skip, batch, first_pass, initial_constant):
+        super().__init__(objective, w, rng)
+        kind = TABLES[table_kind(table, len(objective.layout.pair))]
+        order = rng.permutation(-(-objective.n_sequences // batch)) if first_pass == "permute" else None
         self.steps = steps(
-            problem,
+            objective,
             w,
             rng,
             sampler=SAMPLERS[sampling],
-            table=lambda problem, units: kind(PRECISIONS[table_precision][0], problem, units),
+            table=lambda objective, units: kind(PRECISIONS[table_precision][0], objective, units),
             order=order,
             batch=batch,
             skip=skip,
@@ -80,38 +82,35 @@ class AveragedGradient:
 
     def _estimate(self, gap):
         """The gap that d/n stands for; with l1 that of the subgradient of least norm."""
-        if not self.problem.l1 or not np.isfinite(gap):
+        if not self.objective.l1 or not np.isfinite(gap):
             return gap
         gradient = self.steps.lazy.d_in_vector()
         gradient /= self.steps.n_units
-        gradient += self.problem.l2 * self.w
-        return self.problem.gap(self.w, gradient)
+        gradient += self.objective.l2 * self.w
+        return self.objective.gap(self.w, gradient)
 
     def confirm(self):
         """One exact pass, which also makes the table and d those of this w: the pass is not lost."""
         gradient = self.steps.refresh()
-        gradient += self.problem.l2 * self.w
-        gap = self.problem.gap(self.w, gradient)
+        gradient += self.objective.l2 * self.w
+        gap = self.objective.gap(self.w, gradient)
         if self.estimated > 0:
             self.correction = max(1.0, gap / self.estimated)
         return Step(self._objective(), gap)
 
     def _objective(self):
         w = self.w
-        l1 = self.problem.l1 * float(np.abs(w).sum()) if self.problem.l1 else 0.0
+        l1 = self.objective.l1 * float(np.abs(w).sum()) if self.objective.l1 else 0.0
         with np.errstate(over="ignore"):
-            objective = self.steps.mean_loss() + 0.5 * self.problem.l2 * float(w @ w) + l1
+            objective = self.steps.mean_loss() + 0.5 * self.objective.l2 * float(w @ w) + l1
         if not np.isfinite(objective):
             raise TrainingError("this pass", f"the objective is {objective}", "weights of moderate size")
         return objective
 
-    def solution(self):
-        return self.w
-
-    def move_to(self, problem):
+    def move_to(self, objective):
         """The next strength of a path, with all that is known of the sequences (the table, d, m)."""
-        self.problem, self.correction = problem, 1.0
-        self.steps.move_to(problem)
+        self.objective, self.correction = objective, 1.0
+        self.steps.move_to(objective)
 
     def state(self):
         return {**self.steps.state(), "w": np.array(self.w), "correction": np.array([self.correction])}

@@ -21,8 +21,8 @@ from ._sag import SagSteps
 from ._shared import LIGHTER, OPTIONS, AveragedGradient, memory
 
 
-def make(problem, w, rng, **options):
-    return AveragedGradient(problem, w, rng, SagSteps, **options)
+def build(objective, w, rng, **options):
+    return AveragedGradient(objective, w, rng, SagSteps, **options)
 
 
 ALGORITHM = Algorithm(
@@ -33,7 +33,8 @@ ALGORITHM = Algorithm(
     ),
     solves=frozenset({"l2", "no-l2"}),
     options=OPTIONS,
-    make=make,
+    optimiser=AveragedGradient,
+    build=build,
     memory=memory,
     lighter=LIGHTER,
     tol=2e-6,

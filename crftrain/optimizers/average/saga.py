@@ -13,7 +13,6 @@ References: Defazio, Bach, Lacoste-Julien 2014; Schmidt et al. 2015, proposition
 
 from dataclasses import replace
 
-from ...errors import TrainingError
 from ..base import Algorithm, Option
 from ._saga import ProxSagaSteps, SagaSteps, TwoDrawSteps
 from ._shared import LIGHTER, OPTIONS, TABLE, AveragedGradient, memory
@@ -21,11 +20,14 @@ from ._shared import LIGHTER, OPTIONS, TABLE, AveragedGradient, memory
 DRAWS = Option("draws", "one", "one draw a step, or a second one for the table (proposition 1b)", choices=("one", "two"))
 
 
-def make(problem, w, rng, *, draws, **options):
-    if problem.l1 and draws == "two":
-        raise TrainingError("saga", "--draws two with l1", "--draws one where --l1 is above 0")
-    steps = ProxSagaSteps if problem.l1 else TwoDrawSteps if draws == "two" else SagaSteps
-    return AveragedGradient(problem, w, rng, steps, **options)
+def refuse(options, l2, l1, stream):
+    if l1 and options["draws"] == "two":
+        yield "--draws two", "--l1 is above 0", "--draws one"
+
+
+def build(objective, w, rng, *, draws, **options):
+    steps = ProxSagaSteps if objective.l1 else TwoDrawSteps if draws == "two" else SagaSteps
+    return AveragedGradient(objective, w, rng, steps, **options)
 
 
 ALGORITHM = Algorithm(
@@ -33,7 +35,9 @@ ALGORITHM = Algorithm(
     reference="Defazio, Bach, Lacoste-Julien, SAGA: a fast incremental gradient method, NIPS 2014; Schmidt et al., AISTATS 2015",
     solves=frozenset({"l2", "l1", "no-l2"}),
     options=(*(replace(o, choices=("mixed", "marginals")) if o is TABLE else o for o in OPTIONS), DRAWS),
-    make=make,
+    optimiser=AveragedGradient,
+    build=build,
+    refuse=refuse,
     memory=memory,
     lighter=LIGHTER,
     tol=2e-6,

@@ -13,17 +13,19 @@ References: Johnson and Zhang 2013; Schmidt et al. 2015, section 7.
 
 import numpy as np
 
-from ..base import Algorithm, Option, Step
+from ..base import Algorithm, Optimiser, Option, Step
 from ._sampling import SAMPLERS
 from ._shared import BATCH, INITIAL, SAMPLING, SKIP, blocks_by_sequence, vectors
 from ._svrg import SvrgSteps
 
 
-class Svrg:
-    def __init__(self, problem, w, rng, *, sampling, skip, batch, initial_constant, mixed):
-        self.problem, self.w, self.rng = problem, w, rng
-        order = rng.permutation(-(-problem.n_sequences // batch)) if mixed and not w.any() else None
-        self.steps = SvrgSteps(problem, w, rng, sampler=SAMPLERS[sampling], order=order, batch=batch, skip=skip, first=initial_constant)
+class Svrg(Optimiser):
+    resumable = movable = True
+
+    def __init__(self, objective, w, rng, *, sampling, skip, batch, initial_constant, mixed):
+        super().__init__(objective, w, rng)
+        order = rng.permutation(-(-objective.n_sequences // batch)) if mixed and not w.any() else None
+        self.steps = SvrgSteps(objective, w, rng, sampler=SAMPLERS[sampling], order=order, batch=batch, skip=skip, first=initial_constant)
         self.begun = False
 
     def step(self):
@@ -33,15 +35,12 @@ class Svrg:
             self.begun = True
         self.steps.run(self.steps.n_units)
         gap = self.steps.take_anchor()
-        return Step(self.steps.mean_loss() + 0.5 * self.problem.l2 * float(self.w @ self.w), gap)
+        return Step(self.steps.mean_loss() + 0.5 * self.objective.l2 * float(self.w @ self.w), gap)
 
-    def solution(self):
-        return self.w
-
-    def move_to(self, problem):
+    def move_to(self, objective):
         """The next strength of a path, from the same anchor."""
-        self.problem = problem
-        self.steps.move_to(problem)
+        self.objective = objective
+        self.steps.move_to(objective)
 
     def state(self):
         return {**self.steps.state(), "w": np.array(self.w)}
@@ -58,7 +57,7 @@ ALGORITHM = Algorithm(
     reference="Johnson and Zhang, Accelerating stochastic gradient descent using predictive variance reduction, NIPS 2013",
     solves=frozenset({"l2", "no-l2"}),
     options=(SAMPLING, SKIP, BATCH, INITIAL, Option("mixed", False, "begin with SAG's first pass")),
-    make=Svrg,
+    optimiser=Svrg,
     memory=lambda facts, options: {"weights": vectors(facts, 3), "attributes by sequence": blocks_by_sequence(facts)},
     tol=2e-6,
     passes=400,

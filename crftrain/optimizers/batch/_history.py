@@ -8,7 +8,7 @@ Both are matrix products over columns that fit the cache, in threads over ranges
 
 import numpy as np
 
-from ...chain._problem import in_threads
+from ...chain.threads import in_threads
 
 COLUMNS = 4096
 

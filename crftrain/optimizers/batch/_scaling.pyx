@@ -1,14 +1,7 @@
-"""The step of iterative scaling for each weight, and how often features fire on the gold labels; see gis.py."""
+"""The step of iterative scaling for each weight; see gis.py."""
 
 from libc.math cimport exp, expm1, fabs, log, log1p
 from libc.stdint cimport int64_t
-from libc.string cimport memset
-
-import numpy as np
-
-from ..._kernels cimport Lattice, Tokens, lattice_fit, lattice_free, lattice_new, minus_gold
-from ...chain._blocks cimport Gradient
-from ...chain._problem cimport Problem
 
 cdef int64_t NEWTON = 100
 cdef double EXACT = 1e-15
@@ -59,31 +52,3 @@ def paper(const double[::1] g, const double[::1] w, const double[::1] empirical,
 cdef inline double expectation(double g, double w, double empirical, double n, double l2) noexcept nogil:
     """E from the gradient g = (E - Etilde) / n + l2 w."""
     return max(0.0, n * (g - l2 * w) + empirical)
-
-
-def gold_counts(Problem problem):
-    """Etilde: the gradient's gold part alone."""
-    cdef Gradient gradient = Gradient(problem.layout)
-    cdef const Tokens* s = &problem.sequences.s
-    cdef Lattice* X = lattice_new(problem.layout.n_labels)
-    cdef int64_t i, T
-    cdef bint pairs = s.pairs.ptr != NULL, room = X != NULL
-    counts = np.zeros(problem.n_features)
-    gradient.use(counts)
-    with nogil:
-        for i in range(problem.sequences.n if room else 0):
-            T = s.seq[i + 1] - s.seq[i]
-            room = lattice_fit(X, T, pairs)
-            if not room:
-                break
-            memset(X.q, 0, T * X.LP * sizeof(double))
-            memset(X.edge, 0, X.L * X.LP * sizeof(double))
-            if pairs:
-                memset(X.P, 0, T * X.L * X.LP * sizeof(double))
-            minus_gold(s, i, X)
-            gradient.add(s, i, X)
-    lattice_free(X)
-    if not room:
-        raise MemoryError()
-    gradient.collect()
-    return -counts

@@ -20,7 +20,7 @@ References: Chen and Rosenfeld 2000 for 2); Yang, Suk, Lee 2012, equations 3.8, 
 import numpy as np
 
 from ...errors import TrainingError
-from ..base import Algorithm, Option, Step
+from ..base import Algorithm, Optimiser, Option, Step
 from . import _scaling
 
 UPDATES = {"exact": _scaling.exact, "paper": _scaling.paper}
@@ -38,25 +38,29 @@ GAMMAS = {
 }
 
 
-class Gis:
-    def __init__(self, problem, w, rng, *, update, acceleration, gamma):
-        self.problem, self.w = problem, w
-        corpus, layout = problem.sequences.corpus, problem.layout
-        self.scale, self.empirical, self.S = UPDATES[update], _scaling.gold_counts(problem), most_features(corpus, layout)
+class Gis(Optimiser):
+    resumable = shards = True
+
+    def __init__(self, objective, w, rng, *, update, acceleration, gamma):
+        super().__init__(objective, w, rng)
+        least, self.S = objective.feature_sums()
+        if least < 0:
+            raise TrainingError("the corpus", f"an attribute has the value {least:g}", "values >= 0, for which scaling is made")
+        self.scale, self.empirical = UPDATES[update], objective.gold_counts()
         self.gamma = {"none": None, "triple-jump": divided, "aitken": GAMMAS[gamma]}[acceleration]
         self.g, self.new, self.delta, self.before = (np.zeros_like(w) for _ in range(4))
         self.f, self.plain, self.reach = None, False, 10.0
 
     def step(self):
-        problem, w, g = self.problem, self.w, self.g
+        objective, w, g = self.objective, self.w, self.g
         if self.f is None:
-            self.f = problem.value_and_gradient(w, g)
-        self.scale(g, w, self.empirical, problem.n_sequences, problem.l2, self.S, self.delta)
+            self.f = objective.value_and_gradient(w, g)
+        self.scale(g, w, self.empirical, objective.n_sequences, objective.l2, self.S, self.delta)
         jumped = self.plain and self.gamma is not None and self._jump()
         if not jumped:
             self._move(self.delta)
         self.before, self.delta, self.plain = self.delta, self.before, not jumped
-        return Step(self.f, problem.gap(w, g), note="accelerated" if jumped else "")
+        return Step(self.f, objective.gap(w, g), note="accelerated" if jumped else "")
 
     def _jump(self):
         """w + r Delta if that is better."""
@@ -74,10 +78,7 @@ class Gis:
         """w + by, and f and g there; the old w stays in `new`."""
         self.new[:] = self.w
         self.w += by
-        self.f = self.problem.value_and_gradient(self.w, self.g)
-
-    def solution(self):
-        return self.w
+        self.f = self.objective.value_and_gradient(self.w, self.g)
 
     def state(self):
         return {"w": np.array(self.w), "before": self.before.copy(), "counters": np.array([self.plain, self.reach])}
@@ -85,18 +86,8 @@ class Gis:
     def restore(self, state):
         self.w[:], self.before[:] = state["w"], state["before"]
         self.plain, self.reach = bool(state["counters"][0]), float(state["counters"][1])
-
-
-def most_features(corpus, layout):
-    """S: the largest sum of values in a sequence, with a label pair's plain feature counted as 1."""
-    total = np.diff(corpus.seq) - 1.0 if len(layout.transition) else np.zeros(corpus.n_sequences)
-    for observations in (corpus.nodes, corpus.pairs if len(layout.pair) else None):
-        if observations is not None:
-            value = np.ones(len(observations.attr)) if observations.value is None else observations.value
-            if len(value) and value.min() < 0:
-                raise TrainingError("the corpus", f"an attribute has the value {value.min():g}", "values >= 0, for which scaling is made")
-            total += np.diff(np.concatenate([[0.0], np.cumsum(value)])[observations.ptr[corpus.seq]])
-    return max(1.0, float(total.max()))
+        with self.objective.uncounted():
+            self.f = self.objective.value_and_gradient(self.w, self.g)
 
 
 ALGORITHM = Algorithm(
@@ -116,7 +107,7 @@ ALGORITHM = Algorithm(
         ),
         Option("gamma", "3", "aitken: the eigenvalue by equation 4.8, 4.9 or 4.10", choices=tuple(GAMMAS)),
     ),
-    make=Gis,
+    optimiser=Gis,
     memory=lambda facts, options: {"weights, gradient, counts and steps": 8 * 8 * facts.n_features},
     step_name="iteration",
     tol=2.5e-5,

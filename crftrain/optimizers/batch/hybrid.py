@@ -30,20 +30,22 @@ from ._linesearch import armijo, strong_wolfe
 
 
 class Hybrid(lbfgs.LBFGS):
-    def __init__(self, problem, w, rng, *, memory, growth, first_batch):
-        super().__init__(problem, w, rng, memory=memory)
-        self.n, self.growth, self.first = problem.n_sequences, growth, first_batch
+    shards = False
+
+    def __init__(self, objective, w, rng, *, memory, growth, first_batch):
+        super().__init__(objective, w, rng, memory=memory)
+        self.n, self.growth, self.first = objective.n_sequences, growth, first_batch
         self.order = rng.permutation(self.n)
         self.size = self.n if w.any() or first_batch >= self.n else 0
         self.search = strong_wolfe if self.size == self.n else armijo
 
     def step(self):
-        begin = self.problem.passes
+        begin = self.objective.passes
         while self.size < self.n:
             self._grow()
             if self.size < self.n:
                 self._improve()
-                if self.problem.passes >= begin + 1:
+                if self.objective.passes >= begin + 1:
                     return Step(self.f, self.part.gap(self.w, self.g), exact=False, note=f"batch {self.size}")
         return super().step()
 
@@ -51,14 +53,14 @@ class Hybrid(lbfgs.LBFGS):
         """2) and 3) on a part."""
         if not self._search():  # the next batch will tell more
             self.history.clear()
-        self.problem.passes += self.part.passes * self.size / self.n
+        self.objective.passes += self.part.passes * self.size / self.n
 
     def _grow(self):
         """1), f and g at w renewed."""
         before, self.size = self.size, max(self.first, min(int(self.growth * self.size) + 1, self.n))
         new, share = self._part(before, self.size), 1 - before / self.size
         f = new.value_and_gradient(self.w, self.d)
-        self.problem.passes += new.n_sequences / self.n
+        self.objective.passes += new.n_sequences / self.n
         self.f = f if before == 0 else (1 - share) * self.f + share * f
         self.g *= 1 - share
         self.d *= share
@@ -67,20 +69,20 @@ class Hybrid(lbfgs.LBFGS):
             raise TrainingError(f"a batch of {self.size}", f"its loss is {self.f}", "weights of moderate size")
         self.history.meet(self.g)
         if self.size == self.n:
-            self.part, self.search = self.problem, strong_wolfe
+            self.part, self.search = self.objective, strong_wolfe
         else:
             self.part = self._part(0, self.size)
 
     def _part(self, begin, end):
         """The objective over sequences begin .. end - 1 of the permutation."""
-        corpus = self.problem.sequences.corpus.take(self.order[begin:end])
-        return Problem(corpus, self.problem.layout, l2=self.problem.l2, threads=self.problem.threads)
+        corpus = self.objective.sequences.corpus.take(self.order[begin:end])
+        return Problem(corpus, self.objective.layout, l2=self.objective.l2, threads=self.objective.threads)
 
     def confirm(self):
         """The gap over all sequences."""
         g = np.empty_like(self.w)
-        f = self.problem.value_and_gradient(self.w, g)
-        return Step(f, self.problem.gap(self.w, g))
+        f = self.objective.value_and_gradient(self.w, g)
+        return Step(f, self.objective.gap(self.w, g))
 
 
 def memory(facts, options):
@@ -97,7 +99,7 @@ ALGORITHM = Algorithm(
         Option("growth", 1.1, "what the size of the batch is multiplied by in an iteration, one more being added", minimum=1.0),
         Option("first_batch", 1, "sequences of the first batch", minimum=1),
     ),
-    make=Hybrid,
+    optimiser=Hybrid,
     memory=memory,
     lighter=lbfgs.ALGORITHM.lighter,
     tol=2.5e-5,

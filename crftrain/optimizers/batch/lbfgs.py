@@ -9,17 +9,19 @@ Without pairs (the first step, or after the curvature failed) d is the steepest 
 Reference: Liu and Nocedal, "On the limited memory BFGS method for large scale optimization", 1989.
 """
 
-from ..base import Algorithm, Option, Step
+from ..base import Algorithm, Optimiser, Option, Step
 from ._history import History
 from ._linesearch import strong_wolfe
 
 
-class LBFGS:
+class LBFGS(Optimiser):
+    shards = True
     search = staticmethod(strong_wolfe)
 
-    def __init__(self, problem, w, rng, *, memory):
-        self.problem, self.part, self.w = problem, problem, w  # part: what steps look at
-        self.history = History(memory, problem.n_features, problem.threads)
+    def __init__(self, objective, w, rng, *, memory):
+        super().__init__(objective, w, rng)
+        self.part = objective  # what steps look at
+        self.history = History(memory, objective.n_features, objective.threads)
         self.g, self.d = w.copy(), w.copy()
         self.f = None
 
@@ -60,16 +62,13 @@ class LBFGS:
         self.history.add(g)
         return True
 
-    def solution(self):
-        return self.w
-
 
 ALGORITHM = Algorithm(
     summary="limited-memory BFGS on the whole objective: the classic batch method",
     reference="Liu and Nocedal, On the limited memory BFGS method for large scale optimization, Math. Programming 45, 1989",
     solves=frozenset({"l2", "no-l2"}),
     options=(Option("memory", 10, "pairs of steps and gradient changes that are kept", minimum=1),),
-    make=LBFGS,
+    optimiser=LBFGS,
     memory=lambda facts, options: {"weights": 24 * facts.n_features, "pairs": 16 * facts.n_features * options["memory"]},
     lighter="--memory 5, --min-freq 2, --features observed, or -a sag",
     step_name="iteration",

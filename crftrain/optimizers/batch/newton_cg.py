@@ -12,7 +12,7 @@
     5. where weights are few, by the directions of the CG before as well                             (_pairs)
 
 Forward and backward vectors are kept by the pass that computes the gradient, so that a product needs neither exponentials
-nor sums of them, and the weights of sparse blocks are listed (_listing). What makes it fast is 3), since far from the optimum a
+nor sums of them, and the weights of sparse blocks are listed (_occurrence_list). What makes it fast is 3), since far from the optimum a
 step on the exact H is no better than one on a tenth of it, and near it that 2) keeps a model. Why the root in 4): rare attributes
 give H a cluster of eigenvalues just above lambda, frequent ones some large values, one each. The whole diagonal brings these down
 and spreads the cluster to lambda / H_pp; its root does half of both.
@@ -26,11 +26,10 @@ import math
 
 import numpy as np
 
-from ...chain._occurrence_list import list_weights, listed_bytes
-from ...chain._problem import max_norm
+from ...chain._penalty import max_norm
 from ...chain._tangent import kept_bytes
 from ...chain.memory import fitting
-from ..base import Algorithm, Option, Step
+from ..base import Algorithm, Optimiser, Option, Step
 from ._preconditioner import Preconditioned, kept_pairs
 from ._subsample import draw
 from ._trust import Steihaug, TrustRegion
@@ -44,16 +43,18 @@ def kept_sequences(cache, n, n_bytes):
     return fitting(n, n_bytes) if cache == "auto" else n if cache == "all" else min(n, int(cache))
 
 
-class NewtonCG:
-    def __init__(self, problem, w, rng, *, cache, hvp, hessian_share, precondition, pairs):
-        self.problem, self.w, self.rng, self.share = problem, w, rng, hessian_share
-        if fitting(1, listed_bytes(problem.sequences.corpus, problem.layout)):
-            list_weights(problem.sequences, problem.layout)
-        keep = kept_sequences(cache, problem.n_sequences, kept_bytes(problem.n_tokens, problem.n_labels))
-        self.curvature = problem.curvature(keep=keep, ad=hvp == "ad")
-        m, self.precondition = kept_pairs(pairs, problem), precondition
-        self.subproblem = Preconditioned(len(w), self._product, m, problem.threads) if m else Steihaug(len(w), self._product)
-        self.doubts = np.diff(problem.sequences.corpus.seq).astype(float)  # at w = 0 all tokens are as doubtful
+class NewtonCG(Optimiser):
+    resumable = shards = True
+
+    def __init__(self, objective, w, rng, *, cache, hvp, hessian_share, precondition, pairs):
+        super().__init__(objective, w, rng)
+        self.share = hessian_share
+        objective.list_weights()
+        keep = kept_sequences(cache, objective.n_sequences, kept_bytes(objective.n_tokens, objective.n_labels))
+        self.curvature = objective.curvature(keep=keep, ad=hvp == "ad")
+        m, self.precondition = kept_pairs(pairs, objective), precondition
+        self.subproblem = Preconditioned(len(w), self._product, m, objective.threads) if m else Steihaug(len(w), self._product)
+        self.doubts = self.curvature.doubts  # at w = 0 all tokens are as doubtful
         self.region, self.ratio = None, 1.0
 
     def step(self):
@@ -87,10 +88,10 @@ class NewtonCG:
     def _start(self):
         g = np.empty_like(self.w)
         f = self._fill(self.w, g)
-        self.region = TrustRegion(self._enter, self.problem.value_and_gradient, self.subproblem, self.w, g, f)
+        self.region = TrustRegion(self._enter, self.objective.value_and_gradient, self.subproblem, self.w, g, f)
 
     def _report(self, **said):
-        gap, at_zero = max_norm(self.region.gradient), self.problem.gap_at_zero()
+        gap, at_zero = max_norm(self.region.gradient), self.objective.gap_at_zero()
         self.ratio = gap / at_zero if at_zero else 0.0
         return Step(self.region.f, gap, **said)
 
@@ -99,7 +100,7 @@ class NewtonCG:
         return self._fill(w, g)
 
     def _fill(self, w, g):
-        f = self.problem.value_and_gradient(w, g, keep=self.curvature)
+        f = self.objective.value_and_gradient(w, g, keep=self.curvature)
         self.doubts = self.curvature.doubts
         return f
 
@@ -108,20 +109,17 @@ class NewtonCG:
         self.curvature.sample(np.ones(len(self.doubts)) if share >= 1 else draw(self.doubts, share, self.rng))
 
     def _product(self, v, out):
-        self.problem.hessian_vector(self.w, v, out, at=self.curvature)
+        self.curvature.times(v, out)
 
     def _precondition(self):
         diagonal = np.empty_like(self.w)
-        self.problem.hessian_diagonal(self.w, diagonal)
+        self.objective.diagonal(self.w).times(np.ones_like(self.w), diagonal)
         if not diagonal.any():  # one label, without l2
             return
         np.maximum(diagonal, 1e-9 * diagonal.max(), out=diagonal)  # without l2 some are 0
         np.sqrt(diagonal, out=diagonal)
         self.subproblem.precondition(np.divide(1, diagonal, out=diagonal))
         self.region.radius = math.inf
-
-    def solution(self):
-        return self.w
 
     def state(self):
         inverse = {} if self.subproblem.inverse is None else {"inverse": self.subproblem.inverse}
@@ -163,7 +161,7 @@ ALGORITHM = Algorithm(
         Option("precondition", True, "near the optimum divide by the root of the Hessian's diagonal in the conjugate gradients"),
         Option("pairs", "auto", "directions that precondition later ones; auto: none where weights are many", words=("auto",), minimum=0),
     ),
-    make=NewtonCG,
+    optimiser=NewtonCG,
     memory=memory,
     lighter="--cache 0, --min-freq 2, --features observed, or -a sag",
     step_name="iteration",

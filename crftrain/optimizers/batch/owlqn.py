@@ -2,7 +2,7 @@
 
     f(w) = smooth(w) + l1 |w|_1,    g the gradient of the smooth part, l2 term included
 
-    1. pg = g + l1 sign(w) where w is not 0, else g moved towards 0 by l1: the subgradient of least norm    (_problem)
+    1. pg = g + l1 sign(w) where w is not 0, else g moved towards 0 by l1: the subgradient of least norm    (_penalty)
     2. p = -H pg, H from pairs of the smooth part; p_i = 0 where it does not point against pg_i            (_history)
     3. w' = w + a p, zero where it leaves the orthant of w (of -pg where w is 0): there f is smooth        (_orthant)
     4. shorten a until f(w') <= f(w) + C1 pg.(w' - w); where the decrease drowns in rounding, slopes decide
@@ -24,8 +24,8 @@ from collections import deque
 
 import numpy as np
 
-from ...chain._problem import max_norm
-from ..base import Algorithm, Option, Step
+from ...chain._penalty import max_norm, subgradient
+from ..base import Algorithm, Optimiser, Option, Step
 from ._history import History
 from ._linesearch import C1, drowned, flat_enough
 from ._orthant import align, project, slope_beyond
@@ -34,17 +34,20 @@ TRIALS = 40
 WINDOW, SLOW = 10, 1e-4
 
 
-class OWLQN:
-    def __init__(self, problem, w, rng, *, memory, align):
-        self.problem, self.w, self.everywhere = problem, w, align != "zero"
-        self.history = History(memory, problem.n_features, problem.threads)
+class OWLQN(Optimiser):
+    shards = True
+
+    def __init__(self, objective, w, rng, *, memory, align):
+        super().__init__(objective, w, rng)
+        self.everywhere = align != "zero"
+        self.history = History(memory, objective.n_features, objective.threads)
         self.g, self.pg, self.p = w.copy(), w.copy(), w.copy()
         self.f, self.recent = None, deque(maxlen=WINDOW) if align == "late" else None  # f before and trials refused, of each step
 
     def step(self):
         if self.f is None:
-            self.f = self.problem.value_and_gradient(self.w, self.g) + self.problem.l1 * float(np.abs(self.w).sum())
-            self.problem.subgradient(self.w, self.g, self.pg)
+            self.f = self.objective.value_and_gradient(self.w, self.g) + self.objective.l1 * float(np.abs(self.w).sum())
+            subgradient(self.w, self.g, self.objective.l1, self.pg)
             if self.w.any():  # a warm start may be the optimum: no search where there is nothing to find
                 return Step(self.f, max_norm(self.pg))
         before, self.refused = self.f, 0
@@ -67,7 +70,7 @@ class OWLQN:
         """2) to 4); False if no step was found."""
         w, g, pg, p = self.w, self.g, self.pg, self.p
         slope = self.history.direction(pg, p)
-        if self.problem.l1:
+        if self.objective.l1:
             slope = align(w, p, pg, self.everywhere)
             if not slope < 0:
                 slope = align(w, p, pg, True)
@@ -77,7 +80,7 @@ class OWLQN:
         a = 1.0 if self.history.count else (-slope) ** -0.5
         for _ in range(TRIALS):
             norm, slope = project(w, a, p, pg, point)
-            f = self.problem.value_and_gradient(point, gradient) + self.problem.l1 * norm
+            f = self.objective.value_and_gradient(point, gradient) + self.objective.l1 * norm
             if self._accepts(f, slope, point, gradient):
                 break
             self.refused += 1
@@ -87,17 +90,14 @@ class OWLQN:
             return False
         self.f = f
         self.history.advance(w, g, p)
-        self.problem.subgradient(w, g, pg)
+        subgradient(w, g, self.objective.l1, pg)
         self.history.add(pg)
         return True
 
     def _accepts(self, f, slope, point, gradient):
         if drowned(f, self.f):
-            return flat_enough(f, self.f, slope_beyond(self.w, point, gradient, self.problem.l1), slope)
+            return flat_enough(f, self.f, slope_beyond(self.w, point, gradient, self.objective.l1), slope)
         return f <= self.f + C1 * slope
-
-    def solution(self):
-        return self.w
 
 
 ALGORITHM = Algorithm(
@@ -113,7 +113,7 @@ ALGORITHM = Algorithm(
             choices=("late", "all", "zero"),
         ),
     ),
-    make=OWLQN,
+    optimiser=OWLQN,
     memory=lambda facts, options: {"weights": 32 * facts.n_features, "pairs": 16 * facts.n_features * options["memory"]},
     lighter="--memory 5, --min-freq 2, --features observed, or -a sgd-l1",
     step_name="iteration",

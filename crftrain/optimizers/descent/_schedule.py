@@ -68,10 +68,6 @@ class Schedule:
     alpha: float = 0.85
     decay: float = 1.0
 
-    def __post_init__(self):
-        if self.name == "pegasos" and not self.decay > 0:
-            raise TrainingError("--schedule pegasos", "lambda is 0", "lambda > 0: its step sizes are eta / (lambda k)")
-
     @property
     def endless(self):
         """Whether it goes by steps alone."""

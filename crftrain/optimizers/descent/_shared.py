@@ -9,18 +9,20 @@ from itertools import pairwise
 import numpy as np
 
 from ...errors import TrainingError
-from ..base import Step
+from ..base import Optimiser, Step
 from ..loop._ordered import OrderedSteps
 from ._schedule import GRID_PASSES, LOOKS, OWN, SAMPLE, calibrate, grid
 
 
-class Stochastic:
+class Stochastic(Optimiser):
     """A step is a pass. `steps` makes the loop around the weights, an OrderedSteps."""
 
-    def __init__(self, problem, w, rng, *, weights, schedule, eta, batch=1, steps=OrderedSteps):
-        self.problem, self.w, self.rng = problem, w, rng
+    online = resumable = True
+
+    def __init__(self, objective, w, rng, *, weights, schedule, eta, batch=1, steps=OrderedSteps):
+        super().__init__(objective, w, rng)
         self.weights, self.schedule, self.eta = weights, schedule, eta
-        self.steps, self.batch = steps(problem, w, weights=weights, batch=batch), batch
+        self.steps, self.batch = steps(objective, w, weights=weights, batch=batch), batch
         self.n_units, self.passes = self.steps.n_units, 0
         self.taken = 0  # units that did not come in passes
 
@@ -45,7 +47,7 @@ class Stochastic:
             raise TrainingError(f"pass {self.passes}", f"the largest weight is {largest}", f"finite weights: an --eta below {self.eta:g}")
 
     def _penalty(self, w):
-        return 0.5 * self.problem.l2 * float(w @ w) + self.problem.l1 * float(np.abs(w).sum())
+        return 0.5 * self.objective.l2 * float(w @ w) + self.objective.l1 * float(np.abs(w).sum())
 
     def _calibrated(self):
         """The step size of trials that begin at w, to which everything returns."""
@@ -84,29 +86,6 @@ class Stochastic:
             losses.append(self.steps.mean_loss(sample))
         self._write()
         return float(np.median(losses)) + self._penalty(self.w)
-
-    def take_in(self, sequences):
-        if not self.schedule.endless:
-            raise TrainingError(f"--schedule {self.schedule.name}", "it falls by passes, and a stream has none", "another, as bottou")
-        if self.eta in ("auto", "grid"):
-            self.eta = self._calibrated()
-        self.steps.turn_to(sequences, batch=self.batch)
-        count = self.steps.n_units
-        total = self.steps.descend(np.arange(count), self.schedule.rates(self.eta, self.taken, count, self.n_units))
-        self.taken += count
-        return total * self.batch
-
-    def settled(self):
-        self._write()
-        return self.solution()
-
-    def resized(self, resizing):
-        self._write()
-        state = self.state()
-        return state | {name: resizing.weights(state[name]) for name in ("w", "sum", "mean") if name in state}
-
-    def solution(self):
-        return self.w
 
     def state(self):
         eta = 0.0 if self.eta in ("auto", "grid") else self.eta

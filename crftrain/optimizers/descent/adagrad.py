@@ -22,9 +22,9 @@ from ._schedule import BATCH, ETA, Schedule
 from ._shared import Stochastic
 
 
-def make(problem, w, rng, *, eta, delta, batch):
-    weights = AdaGradWeights(problem.layout, w, delta=delta, l2=problem.l2, l1=problem.l1)
-    return Stochastic(problem, w, rng, weights=weights, schedule=Schedule("constant"), eta=eta, batch=batch, steps=SleepingSteps)
+def build(objective, w, rng, *, eta, delta, batch):
+    weights = AdaGradWeights(objective.layout, w, delta=delta, l2=objective.l2, l1=objective.l1)
+    return Stochastic(objective, w, rng, weights=weights, schedule=Schedule("constant"), eta=eta, batch=batch, steps=SleepingSteps)
 
 
 ALGORITHM = Algorithm(
@@ -32,8 +32,8 @@ ALGORITHM = Algorithm(
     reference="Duchi, Hazan, Singer, Adaptive subgradient methods for online learning and stochastic optimization, JMLR 12, 2011",
     solves=frozenset({"l1", "l2", "no-l2"}),
     options=(ETA, Option("delta", 1.0, "what is added to the root of the squared gradients' sum", above=0.0), BATCH),
-    make=make,
-    online=True,
+    optimiser=Stochastic,
+    build=build,
     memory=lambda facts, options: {"weights, and squares of gradients": vectors(facts, 2)},
     passes=50,
     details=(

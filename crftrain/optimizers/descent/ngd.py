@@ -18,7 +18,6 @@ Where E[g] = 0 the mean of t(g) need not be 0: the steps come to rest beside the
 Reference: Cao 2015, sections 3.3 to 3.6.
 """
 
-from ...errors import TrainingError
 from ..average._shared import vectors
 from ..base import Algorithm, Option
 from ..weights._descent import DescentWeights
@@ -30,21 +29,24 @@ from ._transform import Arctan, Erf, Gudermann, Reciprocal
 TRANSFORMS = {"arctan": Arctan, "erf": Erf, "gd": Gudermann}
 
 
-def make(problem, w, rng, *, update, transform, epsilon, table, eta):
-    if update == "u1" and transform != "arctan":
-        raise TrainingError("--update u1", f"--transform {transform}", "--update u2: u1 has a function of its own")
+def refuse(options, l2, l1, stream):
+    if options["update"] == "u1" and options["transform"] != "arctan":
+        yield "--update u1", f"--transform {options['transform']}", "--update u2: u1 has a function of its own"
+
+
+def build(objective, w, rng, *, update, transform, epsilon, table, eta):
     function = (Reciprocal if update == "u1" else TRANSFORMS[transform])(epsilon, table=table == "on")
-    return natural(problem, w, rng, function, eta=eta)
+    return natural(objective, w, rng, function, eta=eta)
 
 
-def natural(problem, w, rng, function, *, eta):
+def natural(objective, w, rng, function, *, eta):
     """With any function."""
 
-    def steps(problem, w, **options):
-        return NgdSteps(problem, w, transform=function, **options)
+    def steps(objective, w, **options):
+        return NgdSteps(objective, w, transform=function, **options)
 
-    schedule = Pictured("bottou", decay=problem.l2 * problem.n_sequences)
-    return Stochastic(problem, w, rng, weights=DescentWeights(problem.layout, w), schedule=schedule, eta=eta, steps=steps)
+    schedule = Pictured("bottou", decay=objective.l2 * objective.n_sequences)
+    return Stochastic(objective, w, rng, weights=DescentWeights(objective.layout, w), schedule=schedule, eta=eta, steps=steps)
 
 
 def memory(facts, options):
@@ -62,9 +64,10 @@ ALGORITHM = Algorithm(
         Option("table", "on", "on: the function from a table, within 1e-5; off: itself", choices=("on", "off")),
         ETA,
     ),
-    make=make,
+    optimiser=Stochastic,
+    build=build,
+    refuse=refuse,
     minimises=False,
-    online=True,
     memory=memory,
     passes=50,
     details=(

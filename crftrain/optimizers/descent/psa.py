@@ -23,24 +23,27 @@ import numpy as np
 
 from ...errors import TrainingError
 from ..average._shared import vectors
-from ..base import Algorithm, Option, Step
+from ..base import Algorithm, Optimiser, Option, Step
 from ..weights._rated import ComponentRates, InverseRate, NormRate, ProjectedRate
 from ._psa import PsaSteps
 
 GAMMAS = {"component": ComponentRates, "1": ProjectedRate, "2": NormRate, "3": InverseRate}
 
 
-class Psa:
-    def __init__(self, problem, w, rng, *, gamma, period, batch, eta, shuffle):
-        self.problem, self.w, self.rng, self.shuffle, self.passes = problem, w, rng, shuffle, 0
-        self.weights = GAMMAS[gamma](problem.layout, w, eta=eta, l2=problem.l2, period=period)
-        self.steps = PsaSteps(problem, w, weights=self.weights, batch=batch)
+class Psa(Optimiser):
+    online = resumable = streams = True
+
+    def __init__(self, objective, w, rng, *, gamma, period, batch, eta, shuffle):
+        super().__init__(objective, w, rng)
+        self.shuffle, self.passes = shuffle, 0
+        self.weights = GAMMAS[gamma](objective.layout, w, eta=eta, l2=objective.l2, period=period)
+        self.steps = PsaSteps(objective, w, weights=self.weights, batch=batch)
 
     def step(self):
-        n = self.problem.n_sequences
+        n = self.objective.n_sequences
         loss = self.steps.descend(self.rng.permutation(n) if self.shuffle else np.arange(n))
         self.passes += 1
-        return Step(loss + 0.5 * self.problem.l2 * self._write(), exact=False)
+        return Step(loss + 0.5 * self.objective.l2 * self._write(), exact=False)
 
     def _write(self):
         """w; returns |w|^2."""
@@ -48,9 +51,6 @@ class Psa:
         if not math.isfinite(square):
             raise TrainingError(f"update {self.weights.updates:,}", f"|w|^2 is {square}", "finite weights: a smaller --eta")
         return square
-
-    def solution(self):
-        return self.w
 
     def state(self):
         return {**self.weights.state(), "passes": np.array([self.passes])}
@@ -91,9 +91,7 @@ ALGORITHM = Algorithm(
         Option("eta", 0.1, "the rate that every weight begins with", above=0.0),
         Option("shuffle", True, "permute the sequences before each pass; no: take them as they come"),
     ),
-    make=Psa,
-    online=True,
-    streams=True,
+    optimiser=Psa,
     memory=lambda facts, options: {"weights, rates and snapshots": vectors(facts, 4) + 8 * facts.n_features},
     passes=50,
     details=(

@@ -31,23 +31,46 @@ gradient descent for non-smooth optimization", 2013 (the mean that forgets).
 
 import numpy as np
 
-from ...errors import TrainingError
 from ..average._shared import vectors
 from ..base import Algorithm, Option
 from ..batch._pieces import COLUMNS, columns
 from ..weights._descent import AveragedWeights, DescentWeights
-from ._schedule import ALPHA, BATCH, ETA, FORMULAS, Schedule, schedule_option
+from ._schedule import ALPHA, BATCH, ENDLESS, ETA, FORMULAS, Schedule, schedule_option
 from ._shared import Stochastic
 
 AUTO = "auto"
 G = 3  # how fast the mean of the passes' ends forgets
 
 
-class ForgettingSgd(Stochastic):
+class Sgd(Stochastic):
+    """The last iterate; and what they all can besides, which is to learn from a stream."""
+
+    streams = True
+
+    def take_in(self, sequences):
+        if self.eta in ("auto", "grid"):
+            self.eta = self._calibrated()
+        self.steps.turn_to(sequences, batch=self.batch)
+        count = self.steps.n_units
+        total = self.steps.descend(np.arange(count), self.schedule.rates(self.eta, self.taken, count, self.n_units))
+        self.taken += count
+        return total * self.batch
+
+    def settled(self):
+        self._write()
+        return self.solution()
+
+    def resized(self, resizing):
+        self._write()
+        state = self.state()
+        return state | {name: resizing.weights(state[name]) for name in ("w", "sum", "mean") if name in state}
+
+
+class ForgettingSgd(Sgd):
     """solution() is the mean of the passes' ends, later ones counting more; w before the first."""
 
-    def __init__(self, problem, w, rng, **options):
-        super().__init__(problem, w, rng, weights=DescentWeights(problem.layout, w), **options)
+    def __init__(self, objective, w, rng, **options):
+        super().__init__(objective, w, rng, weights=DescentWeights(objective.layout, w), **options)
         self.mean, self.room = np.zeros_like(w), np.empty(min(len(w), COLUMNS))
 
     def step(self):
@@ -70,11 +93,11 @@ class ForgettingSgd(Stochastic):
         self.mean[:] = state["mean"]
 
 
-class AveragedSgd(Stochastic):
+class AveragedSgd(Sgd):
     """solution() is the mean of the iterates since pass `first` began, or w before."""
 
-    def __init__(self, problem, w, rng, *, first, **options):
-        super().__init__(problem, w, rng, weights=AveragedWeights(problem.layout, w), **options)
+    def __init__(self, objective, w, rng, *, first, **options):
+        super().__init__(objective, w, rng, weights=AveragedWeights(objective.layout, w), **options)
         self.first, self.mean = first, np.empty_like(w)
 
     def _descend(self, order, rates, begin, end):
@@ -86,8 +109,6 @@ class AveragedSgd(Stochastic):
         return total + self.steps.descend(order[cut:], rates[cut:])
 
     def take_in(self, sequences):
-        if self.first != 1:
-            raise TrainingError(f"--average-from {self.first:g}", "a stream has no passes", "--average-from 1, or none")
         if not self.weights.averaging:
             self.weights.begin()
         return super().take_in(sequences)
@@ -101,15 +122,25 @@ class AveragedSgd(Stochastic):
         return self.mean if self.weights.averaging else self.w
 
 
-def make(problem, w, rng, *, schedule, eta, alpha, batch, average, average_from):
-    options = {"schedule": Schedule(schedule, alpha, problem.l2 * -(-problem.n_sequences // batch)), "eta": eta, "batch": batch}
+def refuse(options, l2, l1, stream):
+    schedule, average_from = options["schedule"], options["average_from"]
+    if schedule == "pegasos" and not l2:
+        yield "--schedule pegasos", "--lambda is 0", "--lambda above 0: its step sizes are eta / (lambda k)"
+    if not options["average"] and average_from != AUTO:
+        yield "--no-average", f"--average-from is {average_from:g}", "one of them"
+    if stream and schedule not in ENDLESS:
+        yield f"--schedule {schedule}", "it falls by passes, and a stream has none", "another, as bottou"
+    if stream and average_from not in (AUTO, 1):
+        yield f"--average-from {average_from:g}", "a stream has no passes", "--average-from 1, or none"
+
+
+def build(objective, w, rng, *, schedule, eta, alpha, batch, average, average_from):
+    options = {"schedule": Schedule(schedule, alpha, objective.l2 * -(-objective.n_sequences // batch)), "eta": eta, "batch": batch}
     if not average:
-        if average_from != AUTO:
-            raise TrainingError("--no-average", f"--average-from is {average_from:g}", "one of them")
-        return Stochastic(problem, w, rng, weights=DescentWeights(problem.layout, w), **options)
+        return Sgd(objective, w, rng, weights=DescentWeights(objective.layout, w), **options)
     if average_from == AUTO:
-        return ForgettingSgd(problem, w, rng, **options)
-    return AveragedSgd(problem, w, rng, first=average_from, **options)
+        return ForgettingSgd(objective, w, rng, **options)
+    return AveragedSgd(objective, w, rng, first=average_from, **options)
 
 
 def memory(facts, options):
@@ -135,9 +166,9 @@ ALGORITHM = Algorithm(
             minimum=1,
         ),
     ),
-    make=make,
-    online=True,
-    streams=True,
+    optimiser=Sgd,
+    build=build,
+    refuse=refuse,
     memory=memory,
     passes=50,
     details=(

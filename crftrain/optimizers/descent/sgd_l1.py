@@ -32,8 +32,8 @@ def padding(n_labels):
     return -(-n_labels // 8) * 8 / n_labels
 
 
-def make(problem, w, rng, *, penalty, schedule, eta, alpha):
-    return Stochastic(problem, w, rng, weights=PENALTIES[penalty](problem.layout, w), schedule=Schedule(schedule, alpha), eta=eta)
+def build(objective, w, rng, *, penalty, schedule, eta, alpha):
+    return Stochastic(objective, w, rng, weights=PENALTIES[penalty](objective.layout, w), schedule=Schedule(schedule, alpha), eta=eta)
 
 
 ALGORITHM = Algorithm(
@@ -51,8 +51,8 @@ ALGORITHM = Algorithm(
         ETA,
         ALPHA,
     ),
-    make=make,
-    online=True,
+    optimiser=Stochastic,
+    build=build,
     memory=lambda facts, options: {"weights, and what they have paid": int(8 * facts.n_features * (3 + 2 * padding(facts.n_labels)))},
     passes=30,
     details=(

@@ -26,9 +26,9 @@ from ._schedule import ETA, Schedule
 from ._shared import Stochastic
 
 
-def make(problem, w, rng, *, eta, mu, decay, batch):
-    weights = SmdWeights(problem.layout, w, mu=mu, decay=decay, l2=problem.l2)
-    return Stochastic(problem, w, rng, weights=weights, schedule=Schedule("constant"), eta=eta, batch=batch, steps=SmdSteps)
+def build(objective, w, rng, *, eta, mu, decay, batch):
+    weights = SmdWeights(objective.layout, w, mu=mu, decay=decay, l2=objective.l2)
+    return Stochastic(objective, w, rng, weights=weights, schedule=Schedule("constant"), eta=eta, batch=batch, steps=SmdSteps)
 
 
 ALGORITHM = Algorithm(
@@ -41,8 +41,8 @@ ALGORITHM = Algorithm(
         Option("decay", 0.99, "what the past counts for the gains, a step ago", minimum=0.0, maximum=1.0),
         Option("batch", 8, "sequences whose mean gradient makes a step", minimum=1),
     ),
-    make=make,
-    online=True,
+    optimiser=Stochastic,
+    build=build,
     memory=lambda facts, options: {"weights, gains, and what they depend on": vectors(facts, 5)},
     passes=50,
     details=(

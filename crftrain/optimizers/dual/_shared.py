@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from ...errors import TrainingError
-from ..base import Option, Step
+from ..base import Optimiser, Option, Step
 
 INITIAL = Option("initial_score", 3.0, "the dual begins with this score on the parts that have the gold labels", minimum=0.0, maximum=100.0)
 PERMUTE = Option("permute", True, "visit each sequence once in the first pass, in random order")
@@ -21,11 +21,15 @@ def padded(facts):
     return row, facts.n_labels * row
 
 
-class DualAscent:
+class DualAscent(Optimiser):
     """An algorithm around DualSteps; a step is a pass."""
 
-    def __init__(self, problem, w, rng, steps):
-        self.problem, self.w, self.rng, self.steps = problem, w, rng, steps
+    resumable = movable = True
+    gap = "duality"
+
+    def __init__(self, objective, w, rng, steps):
+        super().__init__(objective, w, rng)
+        self.steps = steps
         self.first_gap, self.correction, self.begun = math.nan, 1.0, False
 
     def step(self):
@@ -45,9 +49,9 @@ class DualAscent:
         """What --tol is a share of, instead of the gap at w = 0; not counted as a pass."""
         self._begin()
         if math.isnan(self.first_gap):
-            passes = self.problem.passes
+            passes = self.objective.passes
             self.first_gap = self.steps.measure()
-            self.problem.passes = passes
+            self.objective.passes = passes
         return self.first_gap
 
     def _begin(self):
@@ -61,13 +65,10 @@ class DualAscent:
             raise TrainingError("this pass", f"the objective is {objective}", "weights of moderate size")
         return Step(objective, max(0.0, gap), exact)
 
-    def solution(self):
-        return self.w
-
-    def move_to(self, problem):
+    def move_to(self, objective):
         """The next strength of a path, with alpha as it is."""
-        self.problem, self.first_gap, self.correction = problem, math.nan, 1.0
-        self.steps.move_to(problem)
+        self.objective, self.first_gap, self.correction = objective, math.nan, 1.0
+        self.steps.move_to(objective)
 
     def state(self):
         return {**self.steps.state(), "w": np.array(self.w), "scales": np.array([self.first_gap, self.correction])}

@@ -25,10 +25,10 @@ from ._shared import INITIAL, PERMUTE, DualAscent, padded
 ETA, HALVINGS, BATCH_HALVINGS = 0.5, (2, 5), (60, 60)
 
 
-def make(problem, w, rng, *, initial_score, permute, batch_mode):
+def build(objective, w, rng, *, initial_score, permute, batch_mode):
     steps, halvings = (BatchOegSteps, BATCH_HALVINGS) if batch_mode else (OegSteps, HALVINGS)
-    draws = {"order": rng.permutation(problem.n_sequences) if permute else None, "sampler": Sampler(problem.n_sequences, rng, l2=0.0)}
-    return DualAscent(problem, w, rng, steps(problem, w, initial=initial_score, eta=ETA, halvings=halvings, **draws))
+    draws = {"order": rng.permutation(objective.n_sequences) if permute else None, "sampler": Sampler(objective.n_sequences, rng, l2=0.0)}
+    return DualAscent(objective, w, rng, steps(objective, w, initial=initial_score, eta=ETA, halvings=halvings, **draws))
 
 
 def memory(facts, options):
@@ -46,9 +46,9 @@ ALGORITHM = Algorithm(
     ),
     solves=frozenset({"l2"}),
     options=(INITIAL, PERMUTE, Option("batch_mode", False, "all sequences with one step size: plain exponentiated gradient")),
-    make=make,
+    optimiser=DualAscent,
+    build=build,
     memory=memory,
-    gap="duality",
     tol=1e-6,
     passes=200,
     details=(

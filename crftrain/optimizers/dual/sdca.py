@@ -25,10 +25,10 @@ from ._sdca import GapSampler, SdcaSteps
 from ._shared import INITIAL, DualAscent, padded
 
 
-def make(problem, w, rng, *, initial_score, sampling, uniform_share):
-    n = problem.n_sequences
+def build(objective, w, rng, *, initial_score, sampling, uniform_share):
+    n = objective.n_sequences
     sampler = GapSampler(n, rng, share=uniform_share) if sampling == "gap" else Sampler(n, rng, l2=0.0)
-    return DualAscent(problem, w, rng, SdcaSteps(problem, w, initial=initial_score, sampler=sampler, order=rng.permutation(n)))
+    return DualAscent(objective, w, rng, SdcaSteps(objective, w, initial=initial_score, sampler=sampler, order=rng.permutation(n)))
 
 
 def memory(facts, options):
@@ -46,10 +46,10 @@ ALGORITHM = Algorithm(
         Option("sampling", "gap", "draws in proportion to duality gaps, or all alike", choices=("gap", "uniform")),
         Option("uniform_share", 0.2, "the share of uniform draws with --sampling gap", minimum=0.0, maximum=1.0),
     ),
-    make=make,
+    optimiser=DualAscent,
+    build=build,
     memory=memory,
     lighter="-a oeg or -a sag, which keep no marginals of label pairs; --min-freq 2",
-    gap="duality",
     tol=1e-6,
     passes=200,
     details=(

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...errors import TrainingError
 from ..average._shared import vectors
-from ..base import Algorithm, Option, Step
+from ..base import Algorithm, Optimiser, Option, Step
 
 EPSILON = Option("epsilon", 0.0, "stop when the mean loss of a pass is below this", minimum=0.0)
 AVERAGING = "the result is the mean of the weights after each step"
@@ -19,16 +19,16 @@ CALIBRATION = (
 def mistake_driven(steps, *options, summary, reference, details="", **fixed):
     """The Algorithm with these steps; `fixed` are arguments of theirs that are no options."""
 
-    def make(problem, w, rng, **options):
-        return MistakeDriven(problem, w, rng, steps, **fixed, **options)
+    def build(objective, w, rng, **options):
+        return MistakeDriven(objective, w, rng, steps, **fixed, **options)
 
     return Algorithm(
         summary=summary,
         reference=reference,
         solves=frozenset({"no-l2"}),
         options=options,
-        make=make,
-        online=True,
+        optimiser=MistakeDriven,
+        build=build,
         memory=memory,
         passes=100,
         details=details + CALIBRATION,
@@ -40,21 +40,24 @@ def memory(facts, options):
     return {"weights, what is kept of each, and their mean": vectors(facts, 2) + 8 * facts.n_features}
 
 
-class MistakeDriven:
+class MistakeDriven(Optimiser):
     """An algorithm around MarginSteps: a step is one pass over the sequences in a new order."""
 
-    def __init__(self, problem, w, rng, steps, *, epsilon, averaging=False, **options):
-        self.problem, self.w, self.rng, self.epsilon = problem, w, rng, epsilon
-        self.steps = steps(problem, w, averaging=averaging, **options)
+    online = resumable = True
+
+    def __init__(self, objective, w, rng, steps, *, epsilon, averaging=False, **options):
+        super().__init__(objective, w, rng)
+        self.epsilon = epsilon
+        self.steps = steps(objective, w, averaging=averaging, **options)
         self.mean = np.empty_like(w) if averaging else w
         self.passes = 0
 
     def step(self):
-        loss = self.steps.learn(self.rng.permutation(self.problem.n_sequences))
+        loss = self.steps.learn(self.rng.permutation(self.objective.n_sequences))
         self.passes += 1
         if not self.steps.write(self.w, self.mean):
             raise TrainingError(f"pass {self.passes}", "a weight is not finite", "smaller feature values or smaller steps")
-        wrong = self.steps.wrong / self.problem.n_tokens
+        wrong = self.steps.wrong / self.objective.n_tokens
         return Step(loss, exact=False, note=f"{100 * wrong:.2f} % of the labels wrong", done=self._done(loss))
 
     def _done(self, loss):

@@ -1,0 +1,49 @@
+"""How often features fire, as data: what scaling goes by."""
+
+from libc.stdint cimport int64_t
+from libc.string cimport memset
+
+import numpy as np
+
+from .._kernels cimport Lattice, Tokens, lattice_fit, lattice_free, lattice_new, minus_gold
+from ._blocks cimport Gradient
+from ._sequences cimport Sequences
+
+
+def gold_counts(Sequences sequences, layout):
+    """float64[F]: how often, or with what sum of values, each feature fires on the gold labels."""
+    cdef Gradient gradient = Gradient(layout)
+    cdef const Tokens* s = &sequences.s
+    cdef Lattice* X = lattice_new(layout.n_labels)
+    cdef int64_t i, T
+    cdef bint pairs = s.pairs.ptr != NULL, room = X != NULL
+    counts = np.zeros(layout.n_features)
+    gradient.use(counts)
+    with nogil:
+        for i in range(sequences.n if room else 0):
+            T = s.seq[i + 1] - s.seq[i]
+            room = lattice_fit(X, T, pairs)
+            if not room:
+                break
+            memset(X.q, 0, T * X.LP * sizeof(double))
+            memset(X.edge, 0, X.L * X.LP * sizeof(double))
+            if pairs:
+                memset(X.P, 0, T * X.L * X.LP * sizeof(double))
+            minus_gold(s, i, X)
+            gradient.add(s, i, X)
+    lattice_free(X)
+    if not room:
+        raise MemoryError()
+    gradient.collect()
+    return -counts
+
+
+def feature_sums(corpus, layout):
+    """(the least value of an occurrence, the largest sum of values in a sequence), with a label pair's plain feature counted as 1."""
+    least, total = 1.0, np.diff(corpus.seq) - 1.0 if len(layout.transition) else np.zeros(corpus.n_sequences)
+    for observations in (corpus.nodes, corpus.pairs if len(layout.pair) else None):
+        if observations is not None:
+            value = np.ones(len(observations.attr)) if observations.value is None else observations.value
+            least = min(least, value.min(initial=1.0))
+            total += np.diff(np.concatenate([[0.0], np.cumsum(value)])[observations.ptr[corpus.seq]])
+    return float(least), max(1.0, float(total.max()))
