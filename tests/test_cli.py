@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -14,9 +15,13 @@ from click.testing import CliRunner
 
 import crftrain as package
 from crftrain import optimizers
+from crftrain.cli import progress
 from crftrain.cli.main import DEFAULT_ALGORITHM, commands
 from crftrain.model.model import load
+from crftrain.optimizers.base import Step
+from crftrain.training.loop import Progress
 from crftrain.training.race import read_summary
+from crftrain.training.strength import Strength
 
 NAMES = optimizers.names()
 COMMANDS = ["learn", "tag", "eval", "dump", "features", "algorithms"]
@@ -206,6 +211,64 @@ def test_the_path_that_every_reader_tries_first(process, tmp_path, train_file):
     report = scoring.communicate(timeout=60)[0].decode()
     assert report.startswith("processed ")
     assert tagging.wait(10) == scoring.returncode == 0
+
+
+def test_what_is_replaced_is_told(crftrain, train_file):
+    assert "replaces" not in crftrain("learn", "--passes", 1, "train.txt").err
+    model = train_file.parent / "model.bin"
+    size = model.stat().st_size
+    assert f"replaces model.bin ({size / 1000:.3g} kB, of today " in crftrain("learn", "--passes", 1, "train.txt").err
+    os.utime(model, (time.time() - 86400,) * 2)
+    assert "kB, of yesterday)" in crftrain("update", "model.bin", "train.txt").err
+    os.utime(model, (86400 * 400,) * 2)
+    assert re.search(r"of \d February 1971\)", crftrain("learn", "--passes", 1, "train.txt").err)
+    assert crftrain("learn", "-q", "--passes", 1, "train.txt").err == ""
+
+
+@pytest.mark.parametrize(("size", "text"), [(0, "0 bytes"), (999, "999 bytes"), (2_930_000, "2.93 MB"), (5 * 10**10, "50 GB")])
+def test_sizes_are_told_in_three_digits(size, text):
+    assert progress._size(size) == text
+
+
+def test_a_dry_run_reads_and_counts_and_writes_nothing(crftrain, train_file):
+    ended = crftrain("learn", "--dry-run", "--dev", "train.txt", "train.txt")
+    assert (ended.status, ended.out) == (0, b"")
+    assert "40 sequences" in ended.err and "memory" in ended.err and "template: " in ended.err
+    assert "pass 1" not in ended.err
+    assert [path.name for path in train_file.parent.iterdir()] == ["train.txt"]
+    assert crftrain("learn", "--dry-run", "-a", "psa", "--stream", "--lambda", "1", "train.txt").status == 2
+    assert crftrain("learn", "--dry-run", "no-such").status == 1
+    assert crftrain("learn", "--dry-run", "--dev", "no-such", "train.txt").status == 1
+
+
+def test_the_end_and_what_is_kept_have_a_line_each(crftrain, train_file):
+    """The numbers of the kept step are not told as if they were those of the last one."""
+    lines = crftrain("learn", "-a", "lbfgs", "--dev", "train.txt", "--patience", 3, "train.txt").err.split("\n")
+    (kept,) = (line for line in lines if line.startswith("kept iteration"))
+    assert "objective" in kept and "active features" in kept
+    ended = lines[lines.index(kept) - 1]
+    assert "no better score on held-out data for 3 steps: iteration" in ended
+    assert "objective" not in ended
+
+
+def test_a_path_names_what_it_keeps(crftrain, train_file):
+    """On the terminal and in the log; the model says it too."""
+    told = crftrain("learn", "--lambda", "10/n,1/n,0.1/n", "--passes", 3, "--dev", "train.txt", "--log", "l", "train.txt").err
+    kept = re.search(r"\nkept: lambda (\S+), l1 0: f1 ", told)[1]
+    found = json.loads(crftrain("info", "--json", "model.bin").out)
+    assert found["lambda"] == Strength.parse(kept).at(40)
+    last = [json.loads(line) for line in (train_file.parent / "l").read_text().splitlines()][-1]
+    assert (last["event"], last["lambda"], last["l1"]) == ("end", found["lambda"], 0)
+    assert "kept: lambda 1/n, l1 0: the last one" in crftrain("learn", "--lambda", "10/n,1/n", "--passes", 2, "train.txt").err
+
+
+def test_a_dumb_terminal_gets_plain_lines(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")
+    console = progress.Console()
+    monkeypatch.setattr(console, "_show", lambda text: pytest.fail("a changing line"))
+    console.step(Progress(1, Step(1.0, 0.5), np.zeros(1), 1.0, 0.1))
+    assert capsys.readouterr().err.startswith("pass 1 ")
 
 
 def test_quiet_is_quiet(crftrain, train_file):

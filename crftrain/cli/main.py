@@ -143,9 +143,10 @@ for command in (tag, evaluate, export, showing.dump, showing.info, showing.featu
 @click.option("--stream", is_flag=True, help="Learn from TRAIN, which may be endless, sentence by sentence: one pass, nothing is kept.")
 @setting("--save-every", help="Sentences of a stream from model to model.")
 @setting("--n-hint", help="What n is in the X/n of a stream.")
+@click.option("--dry-run", is_flag=True, help="Read, count, say what memory training takes, and stop.")
 @click.argument("train", nargs=-1, required=True)
 @click.pass_context
-def learn(ctx, train, algorithm, quiet, stream, **settings):
+def learn(ctx, train, algorithm, quiet, stream, dry_run, **settings):
     """Learn a model from TRAIN files (- is standard input; .gz, .bz2 and .xz are understood).
 
     \b
@@ -156,11 +157,14 @@ def learn(ctx, train, algorithm, quiet, stream, **settings):
     Any option may also be given as -p NAME=VALUE.
     """
     from ..training.learn import learn as run
+    from ..training.learn import look
     from ..training.stream import learn_stream
 
+    if dry_run and stream:
+        raise click.UsageError("--dry-run reads everything, which --stream does not", ctx)
     options = {option.name: settings.pop(option.name) for option in ctx.meta["algorithm"].options}
     settings = asked(ctx, paths=train, algorithm=ctx.meta["algorithm"], options=options, stream=stream, **settings)
-    run_training(ctx, learn_stream if stream else run, settings, quiet)
+    run_training(ctx, look if dry_run else learn_stream if stream else run, settings, quiet)
 
 
 # ---- update ----------------------------------------------------------------------------------------------------------

@@ -3,7 +3,9 @@
 import contextlib
 import os
 import signal
+import stat
 import sys
+from datetime import date, datetime
 
 import click
 
@@ -32,7 +34,7 @@ class Console(Observer):
             name = "f1" if "f1" in progress.dev else "accuracy"
             text += f"  dev {name} {progress.dev[name]:.2f}"
         text += f"  {progress.passes:.1f} passes  {progress.seconds:.1f} s" + (f"  {step.note}" if step.note else "")
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
             self._show(text)
         else:
             click.echo(text, err=True)
@@ -56,11 +58,33 @@ def say_now(text):
         os.write(sys.stderr.fileno(), f"{text}\n".encode())
 
 
+def replaced(path):
+    """What to tell of the file that a model takes the place of; nothing if there is none."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return ""
+    return f"replaces {path} ({_size(found.st_size)}, of {_day(found.st_mtime)})" if stat.S_ISREG(found.st_mode) else ""
+
+
+def _size(n):
+    unit = min(max(0, len(str(n)) - 1) // 3, 3)
+    return f"{n / 1000**unit:.3g} {('bytes', 'kB', 'MB', 'GB')[unit]}"
+
+
+def _day(seconds):
+    then, today = datetime.fromtimestamp(seconds), date.today()
+    days = (today - then.date()).days
+    return f"today {then:%H:%M}" if days == 0 else "yesterday" if days == 1 else f"{then.day} {then:%B %Y}"
+
+
 def run_training(ctx, run, settings, quiet):
     """run(settings, observer) under signals, with messages and an exit status."""
     console = Observer() if quiet else Console()
     if settings.algorithm.name == DEFAULT_FOR_L1 and ctx.params["algorithm"] is None:
         console.say(f"algorithm: {settings.algorithm.name}, chosen for --l1 (-a chooses another)")
+    if not ctx.params.get("dry_run") and (told := replaced(settings.model)):
+        console.say(told)
     with StopSignal(None if quiet else say_now) as stop:
         try:
             outcome = run(settings, Observers(console, stop))

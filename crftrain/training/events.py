@@ -244,17 +244,20 @@ def model_facts(settings, training, point, outcome):
 
 
 def ending(outcome, algorithm):
-    """One or two lines for the user."""
-    lines = [
-        f"{outcome.reason}: {algorithm.step_name} {outcome.iteration}, {outcome.passes:.1f} effective passes, {outcome.seconds:.2f} s; "
-        f"objective {outcome.objective:.8g}, gap {outcome.gap:.3g}, {outcome.active:,} active features"
-    ]
+    """How training ended, and what is kept of it, which with held-out data is another step: lines for the user."""
+    ended = f"{outcome.reason}: {algorithm.step_name} {outcome.iteration}, {outcome.passes:.1f} effective passes, {outcome.seconds:.2f} s"
+    numbers = f"objective {outcome.objective:.8g}, gap {outcome.gap:.3g}, {outcome.active:,} active features"
     if outcome.dev:
-        scores = ", ".join(f"{name} {value:.4f}" if name == "likelihood" else f"{name} {value:.2f}" for name, value in outcome.dev.items())
-        lines.append(f"kept {algorithm.step_name} {outcome.best_iteration}: held-out {scores}")
-    if not outcome.converged and not outcome.dev and not math.isnan(outcome.gap):
+        return f"{ended}\nkept {algorithm.step_name} {outcome.best_iteration}: held-out {scores_text(outcome.dev)}; {numbers}"
+    lines = [f"{ended}; {numbers}"]
+    if not outcome.converged and not math.isnan(outcome.gap):
         lines.append("not converged: the optimum is not reached, which the model file says too")
     return "\n".join(lines)
+
+
+def scores_text(scores):
+    """{"f1": 93.1, ...} as text."""
+    return ", ".join(f"{name} {value:.4f}" if name == "likelihood" else f"{name} {value:.2f}" for name, value in scores.items())
 
 
 def peak_rss():

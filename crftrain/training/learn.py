@@ -13,7 +13,7 @@ from ..text import template as templates
 from ..text.encode import read_corpus
 from .events import SILENT, Log, Observers, last_event
 from .heldout import HeldOutData
-from .train import numbered, train
+from .train import describe, numbered, train
 
 
 def learn(settings, observer=SILENT):
@@ -26,13 +26,22 @@ def learn(settings, observer=SILENT):
         return trained_and_saved(corpus, vocabulary, settings, observer, init=init, started=started)
 
 
+def look(settings, observer=SILENT):
+    """Everything that `learn` does before it trains: it reads, counts, and says what memory that takes."""
+    model.check_writable(settings.model)
+    training = prepare(settings, observer)
+    heldout = HeldOutData.read(settings.dev, training.vocabulary, encoding=settings.encoding) if settings.dev else None
+    observer.say(describe(settings, training, heldout))
+
+
 def trained_and_saved(corpus, vocabulary, settings, observer, **more):
     """Steps 2 and 3; the Outcome."""
     heldout = partial(HeldOutData.read, settings.dev, encoding=settings.encoding) if settings.dev else None
     with observer.busy():
         trained, outcome = train(corpus, vocabulary, settings, observer, heldout=heldout, **more)
         outcome.model_bytes = trained.save(settings.model)
-        observer.end(last_event(outcome, outcome.model_bytes))
+        strengths = {name: trained.facts[name] for name in ("lambda", "l1")}
+        observer.end({**last_event(outcome, outcome.model_bytes), **strengths})
     return outcome
 
 

@@ -20,7 +20,7 @@ from ..errors import TrainingError
 from ..model.model import Model
 from ..model.warmstart import initial_weights, widened
 from . import checkpoint
-from .events import MEGABYTE, SILENT, end_event, ending, model_facts, peak_rss, run_facts, start_event
+from .events import MEGABYTE, SILENT, end_event, ending, model_facts, peak_rss, run_facts, scores_text, start_event
 from .folds import cross_validate
 from .loop import Asked, HeldOut, Limits, Plateau, fit
 
@@ -170,10 +170,13 @@ def _follow_path(settings, training, w, heldout, observer):
         outcome, optimiser = fit_point(settings, training, point=k, w=w, heldout=heldout, before=optimiser, observer=observer)
         observer.say(ending(outcome, settings.algorithm))
         if chosen is None or heldout is None or outcome.dev_score > chosen[0].dev_score:
-            kept = outcome.w.copy() if many else outcome.w
+            kept, point = outcome.w.copy() if many else outcome.w, k
             chosen = replace(outcome, w=kept), model_facts(settings, training, k, outcome)
         if many:
             observer.end({**where, **end_event(outcome), "peak_rss_mb": peak_rss(), "model_bytes": None})
         if observer.interrupted:
             break
+    if many:
+        why = scores_text(chosen[0].dev) if heldout else "the last one; held-out data (--dev) would choose"
+        observer.say("kept: lambda {}, l1 {}: ".format(*settings.points[point]) + why)
     return chosen
