@@ -23,6 +23,7 @@ START = {"event", "algorithm", "options", "n_sequences", "n_tokens", "n_labels",
 START |= {"threads", "seed", "encode_seconds", "version"}
 STEP = {"event", "iteration", "passes", "seconds", "objective", "exact", "gap", "active"}
 END = {"event", "reason", "iteration", "passes", "seconds", "objective", "gap", "bound", "active", "peak_rss_mb", "model_bytes"}
+END |= {"lambda", "l1"}
 
 
 def events(path):

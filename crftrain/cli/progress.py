@@ -17,8 +17,8 @@ from ..training.signals import StopSignal
 class Console(Observer):
     """Tells the user everything on stderr; each step is one line that changes on a terminal, else a plain line each."""
 
-    def __init__(self):
-        self.step_name, self.bar = "pass", None
+    def __init__(self, first=""):
+        self.step_name, self.bar, self.first = "pass", None, first  # what to say when training begins
 
     def say(self, text):
         self._close()
@@ -26,6 +26,9 @@ class Console(Observer):
 
     def start(self, event, step_name):
         self.step_name = step_name
+        if self.first:
+            self.say(self.first)
+            self.first = ""
 
     def step(self, progress):
         step = progress.step
@@ -80,11 +83,9 @@ def _day(seconds):
 
 def run_training(ctx, run, settings, quiet):
     """run(settings, observer) under signals, with messages and an exit status."""
-    console = Observer() if quiet else Console()
+    console = Observer() if quiet else Console(replaced(settings.model))
     if settings.algorithm.name == DEFAULT_FOR_L1 and ctx.params["algorithm"] is None:
         console.say(f"algorithm: {settings.algorithm.name}, chosen for --l1 (-a chooses another)")
-    if not ctx.params.get("dry_run") and (told := replaced(settings.model)):
-        console.say(told)
     with StopSignal(None if quiet else say_now) as stop:
         try:
             outcome = run(settings, Observers(console, stop))

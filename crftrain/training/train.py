@@ -20,7 +20,7 @@ from ..errors import TrainingError
 from ..model.model import Model
 from ..model.warmstart import initial_weights, widened
 from . import checkpoint
-from .events import MEGABYTE, SILENT, end_event, ending, model_facts, peak_rss, run_facts, scores_text, start_event
+from .events import MEGABYTE, SILENT, ending, last_event, model_facts, run_facts, scores_text, start_event
 from .folds import cross_validate
 from .loop import Asked, HeldOut, Limits, Plateau, fit
 
@@ -173,7 +173,8 @@ def _follow_path(settings, training, w, heldout, observer):
             kept, point = outcome.w.copy() if many else outcome.w, k
             chosen = replace(outcome, w=kept), model_facts(settings, training, k, outcome)
         if many:
-            observer.end({**where, **end_event(outcome), "peak_rss_mb": peak_rss(), "model_bytes": None})
+            strengths = {name: event[name] for name in ("lambda", "l1")}
+            observer.end({**where, **last_event(outcome, None), **strengths})
         if observer.interrupted:
             break
     if many:
