@@ -348,3 +348,69 @@ def test_print_shows_the_page_without_its_controls(browser, page):
     assert browser.run("getComputedStyle(document.querySelector('nav')).display") == "none"
     assert browser.run("getComputedStyle(document.querySelector('form.filter')).display") == "none"
     assert browser.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+# ---- the pages of a race and of a run
+
+
+@pytest.fixture
+def race(files, tmp_path):
+    ended = files(
+        "compare", "--out", "race", "--test", "test.txt", "-a", "sag", "-a", "lbfgs:memory=5", "--repeat", "2", "--passes", "6", "train.txt"
+    )
+    assert ended.status == 0 and "race.html" in ended.err
+    return tmp_path / "race" / "race.html"
+
+
+def test_the_page_of_a_race_tells_each_point_and_sorts(browser, race):
+    from crftrain.training.race import read_summary
+
+    browser.look(1280)
+    browser.events.clear()
+    browser.open(race)
+    summary = read_summary(race.parent / "summary.tsv")
+    rows = browser.run(
+        "[...document.querySelector('table.sorts').tBodies[0].rows].map(row => [...row.cells].map(cell => cell.textContent))"
+    )
+    assert [(row[0], row[1], float(row[5])) for row in rows] == [
+        (run["run"], run["seed"], pytest.approx(float(run["objective"]), rel=1e-6)) for run in summary
+    ]
+    for sign in (1, -1):  # twice on a column: the other way round
+        browser.run("document.querySelectorAll('table.sorts th button')[5].click()")
+        values = browser.run("[...document.querySelectorAll('table.sorts tbody tr')].map(row => +row.cells[5].textContent)")
+        assert values == sorted(values, key=lambda value: sign * value)
+    steps = sum(int(run["steps"]) for run in summary)
+    assert browser.run("document.querySelectorAll('svg.chart')[0].querySelectorAll('circle.point').length") == steps
+    assert browser.run("document.querySelectorAll('svg.chart').length") == 4
+    told = browser.run("""(() => { const chart = document.querySelector("svg.chart"), point = chart.querySelectorAll("circle.point")[3];
+        const box = point.getBoundingClientRect(), at = {clientX: box.x + box.width / 2, clientY: box.y + box.height / 2, bubbles: true};
+        chart.dispatchEvent(new PointerEvent("pointermove", at));
+        return [chart.nextElementSibling.textContent, point.querySelector("title").textContent]; })()""")
+    assert told[0] == told[1] and re.match(r"sag, seed 1: [\d.]+ passes, [\d.]+ s, distance ", told[0])
+    browser.run("document.querySelector('svg.chart').focus()")
+    browser.press("ArrowRight")
+    assert browser.run("document.querySelector('svg.chart').nextElementSibling.textContent") != told[0]
+    assert browser.asked() == [] and browser.complaints() == []
+    for width in (1280, 390):
+        browser.look(width, dark=True)
+        assert browser.run("document.documentElement.scrollWidth") <= width
+        assert browser.run(CONTRAST) == []
+
+
+def test_repeats_are_told_with_intervals(files, race):
+    ended = files("compare", "--out", "race", "-a", "sag", "--repeat", "3", "--passes", "3", "train.txt")
+    assert re.search(r"^sag: mean of 3 runs: seconds [\d.]+ \[[\d.]+, [\d.]+\], distance", ended.out.decode(), re.MULTILINE)
+
+
+def test_learning_writes_a_page_of_the_run(files, tmp_path):
+    ended = files("learn", "--report", "run.html", "--passes", "4", "-m", "third.bin", "train.txt")
+    assert ended.status == 0 and "run.html: " in ended.err
+    text = (tmp_path / "run.html").read_text(encoding="utf-8")
+    assert "objective against effective passes" in text and "learn --report run.html --passes 4" in text
+    assert 'id="sentences"' not in text
+    assert files("learn", "-q", "--report", "run.html", "--dev", "dev.txt", "-m", "third.bin", "train.txt").status == 0
+    assert 'id="sentences"' in (tmp_path / "run.html").read_text(encoding="utf-8")
+    before = (tmp_path / "third.bin").read_bytes()
+    assert files("learn", "-q", "--report", "train.txt", "-m", "third.bin", "train.txt").status == 2
+    assert files("learn", "-q", "--report", "missing/run.html", "-m", "third.bin", "train.txt").status == 1
+    assert (tmp_path / "third.bin").read_bytes() == before

@@ -19,7 +19,7 @@ from .exchange import export
 from .explain import explain
 from .flags import NUMBER, STRENGTH, STRENGTHS, AlgorithmCommand, UpdateCommand, asked, setting, training_options
 from .progress import Console, run_training, say_now
-from .report import report
+from .report import report, reporting
 from .tagging import evaluate, tag
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -139,6 +139,7 @@ for command in (tag, evaluate, export, showing.dump, showing.info, showing.featu
 @click.option("--checkpoint", metavar="FILE", help="Write what --resume needs, every --checkpoint-every steps and when interrupted.")
 @setting("--checkpoint-every", help="Steps between checkpoints.")
 @click.option("--resume", metavar="FILE", help="Go on from a checkpoint, to the same bits as if never interrupted.")
+@click.option("--report", metavar="FILE", help="Write a page about the run and the model, and how it does on --dev.")
 @training_options
 @click.option("--stream", is_flag=True, help="Learn from TRAIN, which may be endless, sentence by sentence: one pass, nothing is kept.")
 @setting("--save-every", help="Sentences of a stream from model to model.")
@@ -164,6 +165,7 @@ def learn(ctx, train, algorithm, quiet, stream, dry_run, **settings):
         raise click.UsageError("--dry-run reads everything, which --stream does not", ctx)
     options = {option.name: settings.pop(option.name) for option in ctx.meta["algorithm"].options}
     settings = asked(ctx, paths=train, algorithm=ctx.meta["algorithm"], options=options, stream=stream, **settings)
+    run = reporting(run) if settings.report else run
     run_training(ctx, look if dry_run else learn_stream if stream else run, settings, quiet)
 
 
@@ -231,7 +233,8 @@ def compare(ctx, train, entrants, repeat, jobs, **settings):
     \b
       crftrain compare --out race -a sag -a sag:sampling=uniform -a lbfgs:memory=50 --max-passes 50 train.txt
     """
-    from ..report import plot
+    from ..report import plot, race_page
+    from ..report.html import save
     from ..training import race as racing
 
     try:
@@ -248,10 +251,13 @@ def compare(ctx, train, entrants, repeat, jobs, **settings):
     console = Console()
     with StopSignal(say_now) as stop:
         runs, found = racing.compare(asked_for, entrants, Observers(console, stop), repeat=repeat, jobs=jobs)
-    write_lines(racing.leaders(runs, found))
+    write_lines([*racing.leaders(runs, found), *race_page.repeats(runs, found)])
+    (l2, l1), names = asked_for.points[0], ", ".join(map(os.path.basename, train))
+    title, page = f"{names}: n = {found['n_sequences']:,}, lambda = {l2}, l1 = {l1}", os.path.join(asked_for.out, "race.html")
+    save(page, race_page.race_page(runs, found, title))
+    console.say(page)
     if plot.available():
-        (l2, l1), names = asked_for.points[0], ", ".join(map(os.path.basename, train))
-        for path in plot.draw(runs, found, asked_for.out, title=f"{names}: n = {found['n_sequences']:,}, lambda = {l2}, l1 = {l1}"):
+        for path in plot.draw(runs, found, asked_for.out, title=title):
             console.say(str(path))
     else:
         console.say("no pictures: they need matplotlib (pip install matplotlib)")

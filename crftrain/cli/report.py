@@ -1,6 +1,10 @@
 """`crftrain report`: a page about a model."""
 
+import io
+import json
 import os
+import shlex
+import sys
 
 import click
 
@@ -35,3 +39,23 @@ def report(ctx, model, test, out, **how):
         if os.path.exists(out) and os.path.exists(path) and os.path.samefile(out, path):
             raise click.UsageError(f"-o {out} would overwrite what is read", ctx)
     click.echo(f"{out}: {save(out, make(model, test, **how)):,} bytes", err=True)
+
+
+def reporting(run):
+    """A training that writes the page that its settings ask for when the model is written."""
+    from ..model._container import os_errors, try_replace
+    from ..report.html import save
+    from ..report.run_page import run_page
+    from ..training.events import Log, Observers
+
+    def run_and_report(settings, observer):
+        with os_errors(settings.report, "cannot be written"):
+            try_replace(settings.report)  # now, and not after hours
+        with io.StringIO() as lines:
+            outcome = run(settings, Observers(Log(lines), observer))
+            events = [json.loads(line) for line in lines.getvalue().splitlines()]
+        command = shlex.join(["crftrain", *sys.argv[1:]])
+        observer.say(f"{settings.report}: {save(settings.report, run_page(settings, events, command)):,} bytes")
+        return outcome
+
+    return run_and_report

@@ -36,8 +36,8 @@ KNOWN = {
 }
 
 
-def card(model, path):
-    """The model card as HTML."""
+def card(model, path, command=None):
+    """The model card as HTML; command: the one it was learnt with, else one like it is told."""
     v, facts = model.vocabulary, model.facts
     rows = [("file", f"{path}, {model.size:,} bytes"), ("SHA-256", tag("code", checksum(path)))]
     rows += [("labels", f"{len(v.labels):,}: {_some(v.labels)}"), ("weights that are not zero", f"{model.active:,}")]
@@ -45,9 +45,9 @@ def card(model, path):
     rows += [("data", columns), ("template", "none: items" if v.template is None else v.template.name)]
     rows += [(name, _value(facts[key])) for key, name in KNOWN.items() if key in facts]
     rows += [(key, _value(value)) for key, value in facts.items() if key not in KNOWN and key != "options"]
-    command = tag("pre", command_of(model))
     parts = [table("What the model file says", ["", ""], rows, class_="card", hidden_caption=True)]
-    parts += [tag("h3", "A training like this one"), command] if "algorithm" in facts else []
+    if command or "algorithm" in facts:
+        parts += [tag("h3", "Learnt with" if command else "A training like this one"), tag("pre", command or command_of(model))]
     if v.template is not None:
         parts.append(details("The template", tag("pre", v.template.text)))
     return join(parts)

@@ -33,8 +33,8 @@ ABOUT_KINDS = {
 }
 
 
-def report(model_path, test, *, dev=None, against=None, log=None, gold="auto", encoding="utf-8"):
-    """The page as text."""
+def report(model_path, test, *, dev=None, against=None, log=None, gold="auto", encoding="utf-8", command=None):
+    """The page as text; log: a path or the events themselves, command: what the model was learnt with, if that is known."""
     model = load(model_path)
     explainer = Explainer(model, gold=gold)
     told = answers(model, test, gold=gold, encoding=encoding, decoder=explainer.decoder)
@@ -51,10 +51,10 @@ def report(model_path, test, *, dev=None, against=None, log=None, gold="auto", e
         ("calibration", "Calibration", _calibration(told)),
     ]
     if log:
-        sections.append(("learning", "Learning", learning(read_log(log))))
+        sections.append(("learning", "Learning", learning(log if isinstance(log, list) else read_log(log))))
     sections += [
         ("features", "Features", section("features", "The heaviest features", heaviest(model))),
-        ("model", "Model", section("model", "The model", card(model, model_path))),
+        ("model", "Model", section("model", "The model", card(model, model_path, command))),
         ("sentences", "Sentences", _sentences(told, other)),
     ]
     title = f"{model_path} on {test}" + (f", against {against}" if against else "")
@@ -66,7 +66,7 @@ def report(model_path, test, *, dev=None, against=None, log=None, gold="auto", e
         "command": "crftrain explain",
         "model": str(model_path),
     }
-    return page(title, lead, sections, scripts=["report.js"], data=data)
+    return page(title, lead, sections, scripts=["charts.js", "report.js"], data=data)
 
 
 def _second(path, told, test, gold, encoding):

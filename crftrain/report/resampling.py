@@ -114,6 +114,13 @@ def _interval(value, values, level):
     return Interval(float(np.nan_to_num(value)), float(low), float(high), level)
 
 
+def mean_interval(values, *, samples=SAMPLES, level=LEVEL, seed=SEED):
+    """The Interval of the mean of some repeats, drawn with replacement."""
+    values = np.asarray(values, float)
+    drawn = np.random.default_rng(seed).integers(0, len(values), (samples, len(values)))
+    return _interval(values.mean(), values[drawn].mean(axis=1), level)
+
+
 def compare(first, second, score, *, samples=SAMPLES, level=LEVEL, seed=SEED):
     """The Comparison of two models by their counts on the same sequences."""
     first, second = np.asarray(first), np.asarray(second)

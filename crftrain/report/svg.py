@@ -115,12 +115,24 @@ def ticks(low, high, n=5):
     return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
+POINTS = 300  # of a curve that say what they are
+
+
+def thinned(points, most=POINTS):
+    """Evenly chosen points, the first and the last among them."""
+    return points if len(points) <= most else [points[round(k * (len(points) - 1) / (most - 1))] for k in range(most)]
+
+
 def curves(series, x_label, y_label, *, title, log=False, width=620, height=300):
-    """series: [(name, [(x, y, told)])]; each point says what it is, each curve has a dash of its own, and its name at its end."""
-    drawn = [(name, [p for p in points if math.isfinite(p[1]) and (not log or p[1] > 0)]) for name, points in series]
+    """series: [(name, [(x, y, told)])]; each point says what it is, each curve has a dash of its own, and its name at its end.
+
+    Curves of one name have one look.
+    """
+    drawn = [(name, thinned([p for p in points if math.isfinite(p[1]) and (not log or p[1] > 0)])) for name, points in series]
     drawn = [(name, points) for name, points in drawn if points]
     if not drawn:
         return tag("p", "Nothing to draw.")
+    looks = {name: f"c{k % 8} d{k // 8 % 4}" for k, name in enumerate(dict.fromkeys(name for name, _ in drawn))}
     right = 20 + LETTER * max(len(name) for name, _ in drawn)
     x0, y0, x1, y1 = 66, 12, width - right, height - 44
     xs, ys = ([p[k] for _, points in drawn for p in points] for k in (0, 1))
@@ -135,16 +147,16 @@ def curves(series, x_label, y_label, *, title, log=False, width=620, height=300)
         x0, y0, x1, y1, [(at(x, max(ys))[0], f"{x:g}") for x in ticks(least, most)], [(at(least, y)[1], _number(y)) for y in marks],
         x_label, y_label,
     )  # fmt: skip
-    ends = []
-    for k, (name, points) in enumerate(drawn):
-        colour = f"c{k % 8} d{k // 8 % 4}"
+    ends = {}
+    for name, points in drawn:
+        colour = looks[name]
         parts.append(path([at(x, y) for x, y, _ in points], class_=f"curve {colour}"))
         parts += [
             tag("circle", tag("title", told), cx=f"{at(x, y)[0]:.1f}", cy=f"{at(x, y)[1]:.1f}", r="3.5", class_=f"point {colour}")
             for x, y, told in points
         ]
-        ends.append((at(*points[-1][:2])[1], name, colour))
-    parts += _names(ends, x1 + 8, y0, y1)
+        ends[name] = (at(*points[-1][:2])[1], name, colour)
+    parts += _names(ends.values(), x1 + 8, y0, y1)
     return svg(width, height, title, *parts, class_="chart")
 
 

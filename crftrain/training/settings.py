@@ -59,8 +59,8 @@ LEAST = {  # whole numbers
 }
 STREAMED = {"paths", "algorithm", "options", "model", "template", "lambdas", "l1s", "seed", "format", "label_column", "encoding", "log"}
 OF_STREAMS = {"stream", "save_every", "n_hint"}
-OF_RACES = ("runs.jsonl", "summary.tsv", "optimum-*.json", "*.svg", "*.png")  # what they write into their folder
-OUTPUTS = ("model", "log", "checkpoint")
+OF_RACES = ("runs.jsonl", "summary.tsv", "optimum-*.json", "*.svg", "*.png", "race.html")  # what they write into their folder
+OUTPUTS = ("model", "log", "report", "checkpoint")
 INPUTS = ("paths", "dev", "test", "init", "replay", "resume", "template")
 
 
@@ -98,6 +98,7 @@ class Settings:
     folds: int | None = None
     trace: bool | None = None
     log: str | None = None
+    report: str | None = None  # a page about the run
     init: str | None = None
     checkpoint: str | None = None
     checkpoint_every: int | None = None
