@@ -372,6 +372,29 @@ def test_keys_are_equal_where_sequences_and_surroundings_are(tmp_path):
     assert len(set(keys)) == len(set(around)) == len(set(zip(keys, around, strict=True)))
 
 
+# ---- noise
+
+
+def test_gold_labels_that_other_models_doubt(crftrain, tmp_path, corpus):
+    """Labels exchanged by hand are found at the head of the list by a model of other sentences."""
+    rng, wrong = random.Random(1), set()
+    for i in rng.sample(range(len(corpus)), 40):
+        t = rng.randrange(len(corpus[i]))
+        corpus[i][t][2] = "O" if corpus[i][t][2] != "O" else "B-NP"
+        wrong.add(line_of(corpus, i, t))
+    write(tmp_path / "train.txt", corpus)
+    write(tmp_path / "rest.txt", read("dev") + read("test"))
+    assert crftrain("learn", "-q", "--passes", "8", "rest.txt").status == 0
+    for marginals in ("all", "best"):
+        (tmp_path / "tagged.txt").write_bytes(crftrain("tag", "--score", "--marginals", marginals, "model.bin", "train.txt").out)
+        ended = crftrain("check", "--json", "--noise", "tagged.txt", "--examples", "40", "train.txt")
+        (finding,) = [finding for finding in json.loads(ended.out)["findings"] if finding["kind"] == "noise"]
+        found = [example["line"] for example in finding["examples"]]
+        assert len(wrong & set(found)) >= 20  # the data have such mistakes of their own
+        assert finding["examples"][0]["file"] == "train.txt"
+    assert crftrain("check", "--noise", "train.txt", "train.txt").err.startswith("crftrain: error: train.txt:1: no label with its prob")
+
+
 # ---- the command
 
 

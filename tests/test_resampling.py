@@ -217,6 +217,10 @@ def test_intervals_are_in_the_json_too(crftrain, tagged):
     assert told["intervals"]["accuracy"]["value"] == told["accuracy"]
     assert told["intervals"]["types"]["NP"]["f1"]["high"] <= 100
     assert "intervals" not in json.loads(crftrain("eval", "--json", tagged).out)
+    worst = json.loads(crftrain("eval", "--json", "--errors", "1", tagged).out)["worst"]
+    assert [(one["place"], one["words"]) for one in worst] == [("tagged.txt:1", ["the", "cat", "sat"])]
+    gold, predicted = {"first": 0, "end": 2, "type": "NP"}, {"first": 0, "end": 1, "type": "NP"}
+    assert worst[0]["mistakes"][0] == {"kind": "boundary", "gold": gold, "predicted": predicted}
 
 
 def test_errors_of_tokens_and_after_a_line_with_the_probability(crftrain, tmp_path):

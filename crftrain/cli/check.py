@@ -12,6 +12,9 @@ from .base import Command, column_option
 @click.argument("train", nargs=-1, required=True)
 @click.option("--dev", metavar="FILE", help="Held-out data.")
 @click.option("--test", metavar="FILE", help="Test data.")
+@click.option(
+    "--noise", metavar="FILE", help="TRAIN tagged with --marginals all by models of other sentences: gold labels that they doubt."
+)
 @click.option("-t", "--template", metavar="NAME|FILE", help="Feature template, for the share of unknown attributes.")
 @click.option("--format", type=click.Choice(["conll", "items"]), default="conll", show_default=True, help="Columns, or CRFsuite's items.")
 @column_option("--label-column", -1, "Column of the labels, from 0, or from the end if negative.")
@@ -19,7 +22,7 @@ from .base import Command, column_option
 @click.option("--examples", type=click.IntRange(min=1), default=SHOWN, show_default=True, metavar="N", help="Examples of each finding.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
-def check(ctx, train, dev, test, template, examples, as_json, **how):
+def check(ctx, train, dev, test, noise, template, examples, as_json, **how):
     """Look for faults in TRAIN files, and between them and held-out and test data. Status 1 if there are errors.
 
     \b
@@ -32,7 +35,7 @@ def check(ctx, train, dev, test, template, examples, as_json, **how):
         raise click.UsageError("--format items has its attributes already: -t does not apply", ctx)
     template = templates.load(template) if template else None
     data = checking.Data(list(train), [path for path in (dev, test) if path], template=template, most=examples, **how)
-    findings = checking.check(data)
+    findings = checking.check(data, noise=noise)
     if as_json:
         click.echo(json.dumps(checking.as_json(data, findings), ensure_ascii=False))
     else:

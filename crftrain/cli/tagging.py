@@ -102,6 +102,7 @@ def evaluate(ctx, files, gold, predicted, chunks, as_json, confusion, interval, 
     import json
 
     from ..report import intervals
+    from ..report.worst import worst_as_json
     from ..tagging.evaluate import Evaluation
     from ..tagging.tagged import read_columns
     from ..text.read import sentences
@@ -117,6 +118,8 @@ def evaluate(ctx, files, gold, predicted, chunks, as_json, confusion, interval, 
     found = intervals.intervals(evaluation) if interval else None
     if as_json:
         more = {"intervals": intervals.as_json(found)} if interval else {}
+        if errors is not None:
+            more["worst"] = worst_as_json(evaluation, _rows(evaluation, kept), errors)
         click.echo(json.dumps({**evaluation.as_json(), **more}, ensure_ascii=False))
         return
     click.echo(evaluation.report())
@@ -135,20 +138,26 @@ def _keeping(stream, kept):
         yield sentence
 
 
+def _rows(evaluation, sentences):
+    """(place, words) of each sentence; a line with the probability may stand before the tokens."""
+    from ..text.read import columns
+
+    sizes = evaluation.by_sequence().tokens[:, 0].tolist()
+    return [
+        (sentence.place(len(sentence.lines) - size), [columns(line)[0].decode() for line in sentence.lines[-size:]])
+        for sentence, size in zip([sentence for sentence in sentences if _has_tokens(sentence)], sizes, strict=True)
+    ]
+
+
 def _worst(evaluation, sentences, n):
     """The n worst of the sentences as lines for the terminal."""
     from shutil import get_terminal_size
 
     from ..report.worst import WIDTH, worst
-    from ..text.read import columns
     from . import colour
 
-    sizes = evaluation.by_sequence().tokens[:, 0].tolist()
-    rows = [  # a line with the probability may stand before the tokens
-        (sentence.place(len(sentence.lines) - size), [columns(line)[0].decode() for line in sentence.lines[-size:]])
-        for sentence, size in zip([sentence for sentence in sentences if _has_tokens(sentence)], sizes, strict=True)
-    ]
-    return worst(evaluation, rows, n, paint=colour.painter(colour.wanted()), width=get_terminal_size((WIDTH, 0)).columns)
+    width = get_terminal_size((WIDTH, 0)).columns
+    return worst(evaluation, _rows(evaluation, sentences), n, paint=colour.painter(colour.wanted()), width=width)
 
 
 def _has_tokens(sentence):

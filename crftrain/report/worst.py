@@ -10,17 +10,21 @@ from ..text.printable import printable
 WIDTH = 100
 
 
+def _ordered(evaluation):
+    """({sequence: its mistakes}, the sequences with mistakes, the worst first)."""
+    apart, tokens = defaultdict(list), evaluation.by_sequence().tokens.tolist()
+    for mistake in mistakes(evaluation):
+        apart[mistake.sequence].append(mistake)
+    return apart, sorted(apart, key=lambda i: (-len(apart[i]), -(tokens[i][0] - tokens[i][1]) / tokens[i][0], i))
+
+
 def worst(evaluation, sentences, n, *, paint=lambda text, *how: text, width=WIDTH):
     """Lines for the n sentences with most mistakes, those with the greater share of wrong tokens first among equals.
 
     sentences: (place, words) of each sequence of the evaluation; paint(text, colour...) colours.
     """
-    by, apart = evaluation.by_sequence(), defaultdict(list)
-    for mistake in mistakes(evaluation):
-        apart[mistake.sequence].append(mistake)
-    tokens = by.tokens.tolist()
-    order = sorted(apart, key=lambda i: (-len(apart[i]), -(tokens[i][0] - tokens[i][1]) / tokens[i][0], i))
-    yield f"{len(apart):,} of {len(tokens):,} sentences with mistakes: {_told(counts(m for own in apart.values() for m in own))}"
+    by, (apart, order) = evaluation.by_sequence(), _ordered(evaluation)
+    yield f"{len(apart):,} of {len(by.first):,} sentences with mistakes: {_told(counts(m for own in apart.values() for m in own))}"
     for i in order[:n]:
         place, words = sentences[i][0], list(map(printable, sentences[i][1]))
         yield ""
@@ -29,6 +33,20 @@ def worst(evaluation, sentences, n, *, paint=lambda text, *how: text, width=WIDT
         for name, spans, colour in (("gold", sides[0], "green"), ("predicted", sides[1], "red")):
             wrong = {side for m in apart[i] if (side := m.gold if name == "gold" else m.found)}
             yield from _wrapped(f"  {name:<11}", _pieces(words, spans, wrong, colour, paint), width)
+
+
+def worst_as_json(evaluation, sentences, n):
+    """The same as data."""
+    apart, order = _ordered(evaluation)
+    side = lambda span: span and {"first": span[0], "end": span[1], "type": span[2]}  # noqa: E731
+    return [
+        {
+            "place": sentences[i][0],
+            "words": sentences[i][1],
+            "mistakes": [{"kind": m.kind, "gold": side(m.gold), "predicted": side(m.found)} for m in apart[i]],
+        }
+        for i in order[:n]
+    ]
 
 
 def _told(many):

@@ -15,8 +15,8 @@ import re
 from ..errors import DataError
 from ..text.read import columns
 
-_PROBABILITY = re.compile(rb"@probability\t[0-9.eE+-]+\Z")
-_MARGINAL = re.compile(rb"(.*):[01]\.\d{6}", re.DOTALL)
+PROBABILITY_LINE = re.compile(rb"@probability\t[0-9.eE+-]+\Z")
+_MARGINAL = re.compile(rb"(.*):([01]\.\d{6})", re.DOTALL)
 
 
 def read_columns(evaluation, sentences, *, gold=-2, predicted=-1, sure=False):
@@ -28,7 +28,7 @@ def read_columns(evaluation, sentences, *, gold=-2, predicted=-1, sure=False):
     width = where = None
     marginals = 0
     for sentence in sentences:
-        skip = 1 if sentence.lines and _PROBABILITY.match(sentence.lines[0]) else 0
+        skip = 1 if sentence.lines and PROBABILITY_LINE.match(sentence.lines[0]) else 0
         rows = [columns(line) for line in sentence.lines[skip:]]
         if width is None and rows:
             marginals, where = _marginals(rows[0]), sentence.place(skip)
@@ -54,6 +54,12 @@ def _marginals(row):
     while n < len(row) and _MARGINAL.fullmatch(row[-1 - n]):
         n += 1
     return n
+
+
+def marginals_of(row):
+    """[(label, probability)] of the cells LABEL:PROBABILITY at the end of a line."""
+    found = [_MARGINAL.fullmatch(cell) for cell in row[len(row) - _marginals(row) :]]
+    return [(match[1], float(match[2])) for match in found]
 
 
 def _left(row, marginals):

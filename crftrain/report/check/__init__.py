@@ -13,6 +13,7 @@ from . import schemes
 from .columns import check_columns, check_lengths
 from .findings import SEVERITIES, SHOWN, Example, Finding, counted, ranked
 from .labels import check_labels
+from .noise import check_noise
 from .odd import check_unicode
 from .part import Part, Table
 from .repeats import check_repeats
@@ -74,8 +75,8 @@ class Data:
         return self.observed(part) * len(self.labels) + part.label
 
 
-def check(data):
-    """All findings, ranked."""
+def check(data, *, noise=None):
+    """All findings, ranked; noise: a file of predictions for the training data."""
     findings = []
     for part in data.parts:
         for fault in part.faults:
@@ -91,6 +92,8 @@ def check(data):
         return ranked(findings)
     for checks in (check_columns, check_lengths, check_labels, check_repeats, check_unicode, check_unknown):
         findings += checks(data)
+    if noise:
+        findings += check_noise(data, noise)
     return ranked(findings)
 
 
