@@ -390,7 +390,7 @@ def test_gold_labels_that_other_models_doubt(crftrain, tmp_path, corpus):
         ended = crftrain("check", "--json", "--noise", "tagged.txt", "--examples", "40", "train.txt")
         (finding,) = [finding for finding in json.loads(ended.out)["findings"] if finding["kind"] == "noise"]
         found = [example["line"] for example in finding["examples"]]
-        assert len(wrong & set(found)) >= 20  # the data have such mistakes of their own
+        assert len(wrong & set(found)) >= (24 if marginals == "all" else 15)  # the data have such mistakes of their own
         assert finding["examples"][0]["file"] == "train.txt"
     assert crftrain("check", "--noise", "train.txt", "train.txt").err.startswith("crftrain: error: train.txt:1: no label with its prob")
 
