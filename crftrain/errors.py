@@ -19,8 +19,12 @@ class CrftrainError(Exception):
         return where + self.finding + (f", expected {self.expectation}" if self.expectation else "")
 
 
-class DataError(CrftrainError):
-    """Training or test data that cannot be read as it stands; place is FILE:LINE."""
+class DataError(CrftrainError, ValueError):
+    """Training or test data that cannot be read as it stands; place is FILE:LINE, or X[sequence][token] of Python objects."""
+
+
+class DataTypeError(DataError, TypeError):
+    """The same where Python speaks of types."""
 
 
 class TemplateError(CrftrainError):

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "crftrain"
-ORDER = ("errors", "text", "_kernels", "chain", "optimizers", "model", "tagging", "training", "cluster", "api", "report", "cli")
+ORDER = ("errors", "text", "_kernels", "chain", "optimizers", "model", "tagging", "metrics", "training", "cluster")
+ORDER += ("api", "sklearn", "compat", "report", "cli")
 OUTSIDE = {"", "__init__", "__main__"}  # the package itself and its version
 BESIDES = {("_kernels", "text"), ("model", "optimizers")}  # lower in ORDER, and yet not to be imported
 IMPORT = re.compile(r"^\s*from (\.+)([\w.]*) c?import ([^\n#]*)", re.M)

@@ -24,6 +24,7 @@ allocated, and a file may unpack to UNPACKED times its size and to NAMES times i
 more is written as it is, neither deflated nor front-coded.
 """
 
+import io
 import json
 import math
 import os
@@ -68,6 +69,18 @@ class Model:
         """Write it, whole or not at all; the number of bytes."""
         return save(path, self.vocabulary, self.layout, self.w, self.facts, self.extras)
 
+    def to_bytes(self):
+        """What `save` writes."""
+        return b"".join(_image("", self.vocabulary, self.layout, self.w, self.facts, self.extras))
+
+    @classmethod
+    def from_bytes(cls, data):
+        """The same, back; ModelError for whatever is wrong with it."""
+        return _decode(*container.read(io.BytesIO(data), TAGS))
+
+    def __reduce__(self):
+        return Model.from_bytes, (self.to_bytes(),)
+
 
 @dataclass
 class Sizes:
@@ -89,14 +102,19 @@ class Sizes:
 def save(path, vocabulary, layout, w, facts, extras=MappingProxyType({})):
     """Write the model, whole or not at all; the number of bytes."""
     path = os.fspath(path)
+    parts = _image(path, vocabulary, layout, w, facts, extras)
+    with os_errors(path, "cannot be written"):
+        container.replace(path, parts)
+    return sum(map(len, parts))
+
+
+def _image(path, vocabulary, layout, w, facts, extras):
+    """The file in parts."""
     with np.errstate(over="ignore"):
         weights = w.astype(np.float32)
     if not np.isfinite(weights).all():
         raise ModelError(path, f"a weight of {w[~np.isfinite(weights)][0]:g}", "at most 3.4e38, the largest float32")
-    parts = _encode(vocabulary, layout, weights, facts, extras)
-    with os_errors(path, "cannot be written"):
-        container.replace(path, parts)
-    return sum(map(len, parts))
+    return _encode(vocabulary, layout, weights, facts, extras)
 
 
 def check_writable(path):

@@ -57,8 +57,13 @@ def _split(label):
     if label is None or label is _BOUNDARY:
         return 0, ""
     tag, _, kind = label.partition("-")
+    return tag_number(tag), kind
+
+
+def tag_number(tag):
+    """Its row in the tables."""
     tag = _ALIASES.get(tag, tag)
-    return (_TAGS.index(tag) if len(tag) == 1 and tag in _TAGS else _OTHER), kind
+    return _TAGS.index(tag) if len(tag) == 1 and tag in _TAGS else _OTHER
 
 
 def is_chunked(labels):
@@ -317,8 +322,8 @@ class _Counts:
             kind.append(kinds[text])
         tag, kind = np.array(tag), np.array(kind)
         gold_kind, found_kind = kind[self._gold], kind[self._predicted]
-        gold_start, gold_end = _borders(tag[self._gold], gold_kind)
-        found_start, found_end = _borders(tag[self._predicted], found_kind)
+        gold_start, gold_end = borders(tag[self._gold], gold_kind)
+        found_start, found_end = borders(tag[self._predicted], found_kind)
         self._borders = list(kinds), (gold_start, gold_end, gold_kind), (found_start, found_end, found_kind)
         # 1)
         same = gold_kind == found_kind
@@ -355,7 +360,7 @@ def _before(numbers, first):
     return moved
 
 
-def _borders(tag, kind):
+def borders(tag, kind):
     """(starts, ends): whether a chunk starts at t, and whether one ends between t-1 and t."""
     last = _before(tag, 0)
     changed = kind != _before(kind, 0)

@@ -136,6 +136,18 @@ cdef class StringTable:
             table.append_new(table.text + start[i], start[i + 1] - start[i])
         return table
 
+    def numbers_of(self, StringTable names not None):
+        """int32: the number of each name of another table, -1 where there is none."""
+        numbers = np.empty(names.n, np.int32)
+        cdef int32_t[::1] number = numbers
+        cdef Py_ssize_t i
+        cdef const char* name
+        cdef int64_t length
+        for i in range(names.n):
+            name, length = names.text + names.start[i], names.start[i + 1] - names.start[i]
+            number[i] = self.find(name, length, hash_of(name, length, self.seed))
+        return numbers
+
     def keep(self, order):
         """A table of the names in that order of their numbers (each at most once), without the others."""
         cdef StringTable table = StringTable()
@@ -152,7 +164,9 @@ cdef class StringTable:
         return table
 
     def __reduce__(self):
-        return StringTable.from_names, (self.arrays(),)
+        """The names as an array, which whoever sends it to other processes may share with them."""
+        blob, offsets = self.arrays()
+        return StringTable.from_names, ((np.frombuffer(blob, np.uint8), offsets),)
 
     cdef int append_new(self, const char* name, int64_t length) except -1:
         cdef uint32_t h = hash_of(name, length, self.seed)

@@ -105,7 +105,7 @@ def read_corpus(paths, *, template=None, format="conll", label_column=-1, encodi
     for path in [paths] if isinstance(paths, str) else paths:
         if not builder.add_file(path, encoding=encoding):
             raise DataError(source_name(path), "no sentences", "one token a line and a blank line after each sentence")
-    return _without_rare(builder.take(), vocabulary, min_freq), vocabulary
+    return without_rare(builder.take(), vocabulary, min_freq), vocabulary
 
 
 class CorpusBuilder:
@@ -223,7 +223,7 @@ def _corpus(builder, vocabulary):
     return Corpus(seq, label, Observations(ptr, attr, value), pairs, len(vocabulary.labels))
 
 
-def _without_rare(corpus, vocabulary, least):
+def without_rare(corpus, vocabulary, least):
     """Attributes that occur less often are dropped, and the others renumbered without gaps."""
     if least > 1:
         vocabulary.attributes = _drop(corpus.nodes, vocabulary.attributes, least)

@@ -35,7 +35,7 @@ def update(settings, observer=SILENT):
     model.check_writable(settings.model)
     started, old = time.perf_counter(), model.load(settings.init)
     with Log.to(settings.log) as log:
-        vocabulary = _copied(old.vocabulary)
+        vocabulary = copied(old.vocabulary)
         observer = Observers(log, observer)
         builder = CorpusBuilder(vocabulary)
         n_replayed = _read(builder, replay, settings)
@@ -47,20 +47,26 @@ def update(settings, observer=SILENT):
         if not n_new:
             model.save(settings.model, old.vocabulary, old.layout, old.w, old.facts)
             return None
-        n = _fact(settings, old, "n_learnt", "n_sequences") + n_new
-        settings = replace(
-            settings,
-            features=old.facts.get("features", "observed"),
-            transitions=old.facts.get("transitions", "full"),
-            lambdas=_strength(settings, old, settings.lambdas, n, "lambda"),
-            l1s=_strength(settings, old, settings.l1s, n, "l1"),
-        )
-        if refusals := settings.algorithm.check(settings.options, settings.lambdas[0].number, settings.l1s[0].number):
-            raise TrainingError(settings.init, f"{refusals[0]} (lambda {settings.lambdas[0]}, l1 {settings.l1s[0]})")
+        settings, n = with_strengths(settings, old, n_new)
         return trained_and_saved(builder.take(), vocabulary, settings, observer, init=old, started=started, more_facts={"n_learnt": n})
 
 
-def _copied(vocabulary):
+def with_strengths(settings, old, n_new):
+    """(The settings with the old model's strengths and kinds of weights, the number of sequences learnt from then)."""
+    n = _fact(settings, old, "n_learnt", "n_sequences") + n_new
+    settings = replace(
+        settings,
+        features=old.facts.get("features", "observed"),
+        transitions=old.facts.get("transitions", "full"),
+        lambdas=_strength(settings, old, settings.lambdas, n, "lambda"),
+        l1s=_strength(settings, old, settings.l1s, n, "l1"),
+    )
+    if refusals := settings.algorithm.check(settings.options, settings.lambdas[0].number, settings.l1s[0].number):
+        raise TrainingError(settings.init, f"{refusals[0]} (lambda {settings.lambdas[0]}, l1 {settings.l1s[0]})")
+    return settings, n
+
+
+def copied(vocabulary):
     """The same names in tables that may grow."""
     tables = {name: getattr(vocabulary, name) for name in ("attributes", "pair_attributes")}
     return replace(vocabulary, labels=[*vocabulary.labels], **{name: table.keep(range(len(table))) for name, table in tables.items()})

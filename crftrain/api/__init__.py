@@ -1,0 +1,1 @@
+"""crftrain from Python: data as Python has them, an estimator, a tagger."""

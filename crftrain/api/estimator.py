@@ -1,0 +1,380 @@
+"""The estimator: fit, predict and their kin, with scikit-learn's names and without its import."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import DataError, SettingsError
+from ..model.model import Model, load
+from ..text.encode import Vocabulary, without_rare
+from ..training.events import Observer, Observers, last_event
+from ..training.heldout import HeldOutData
+from ..training.settings import DEFAULT_ONLINE, Settings
+from ..training.signals import StopSignal
+from ..training.train import train
+from ..training.update import copied, with_strengths
+from .callbacks import Asked, History, ProgressBar, Told
+from .dataset import as_dataset
+from .tagger import Tagger
+
+# How the parameters are called among the settings of a training.
+NAMES = {"lambdas": "l2", "l1s": "l1", "passes": "max_iter", "threads": "n_jobs", "seed": "random_state", "dev": "X_val"}
+
+
+class NotFittedError(ValueError, AttributeError):
+    """predict before fit."""
+
+
+class CRF:
+    """A linear-chain conditional random field.
+
+    algorithm: one of `crftrain algorithms`; None chooses sag, with l1 owlqn. l2, l1: strengths, a number or "c/n" with n the number
+    of sequences; None is "1/n", or 0 beside l1, and 0. template: for rows of columns, a built-in name, a file, or "auto".
+    features, transitions: weights for what was "observed", or "full"; min_freq: rarer attributes are dropped. max_iter, tol: the
+    algorithm's own if None. patience: steps without a better score on X_val; select: what decides there, "score" or "likelihood".
+    n_jobs: threads. warm_start: go on from the last fit. verbose: 1 shows progress, 2 says more. options: the algorithm's own.
+
+    >>> crf = CRF(l2="0.1/n", random_state=7)
+    >>> crf.fit([[{"word": "a"}, {"word": "b"}]] * 5, [["X", "O"]] * 5)
+    CRF(l2='0.1/n', random_state=7)
+    >>> crf.predict([[{"word": "b"}], [{"word": "a"}, {"word": "b"}]])
+    array([list(['O']), list(['X', 'O'])], dtype=object)
+    >>> crf.classes_
+    ['X', 'O']
+    """
+
+    def __init__(
+        self,
+        algorithm=None,
+        *,
+        l2=None,
+        l1=None,
+        template=None,
+        features="observed",
+        transitions="full",
+        min_freq=0,
+        max_iter=None,
+        tol=None,
+        patience=None,
+        select="score",
+        n_jobs=1,
+        random_state=1,
+        warm_start=False,
+        verbose=0,
+        options=None,
+    ):
+        self.algorithm = algorithm
+        self.l2 = l2
+        self.l1 = l1
+        self.template = template
+        self.features = features
+        self.transitions = transitions
+        self.min_freq = min_freq
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
+        self.select = select
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.options = options
+
+    # ---- training
+
+    def fit(
+        self,
+        X: Any,
+        y: Iterable | None = None,
+        *,
+        X_val: Any = None,
+        y_val: Iterable | None = None,
+        callbacks: Iterable[Observer | Callable] = (),
+        init_model: Model | CRF | str | os.PathLike | None = None,
+    ) -> CRF:
+        """Learn from sequences and their labels; X_val decides which step is kept. init_model gives the first weights.
+
+        Ctrl-C ends training after the running step, with the model of that step.
+        """
+        settings = self._settings(validated=X_val is not None).check(lambda name: NAMES.get(name, name))
+        corpus, vocabulary = as_dataset(X, y, template=self.template).for_training()
+        corpus = without_rare(corpus, vocabulary, settings.min_freq)
+        init = self.model_ if init_model is None and self.warm_start and self.__sklearn_is_fitted__() else _model(init_model)
+        return self._train(corpus, vocabulary, settings, callbacks, heldout=_held_out(X_val, y_val), init=init)
+
+    def partial_fit(self, X: Any, y: Iterable | None = None, classes: Iterable[str] | None = None) -> CRF:
+        """Go on learning from more sequences, with psa unless an algorithm is named; a strength c/n counts all sequences so far.
+
+        classes: labels that will come later.
+
+        >>> crf = CRF().partial_fit([[{"a"}]] * 5, [["X"]] * 5, classes=["X", "Y"]).partial_fit([[{"b"}]] * 5, [["Y"]] * 5)
+        >>> crf.predict([[{"a"}, {"b"}]])[0]
+        ['X', 'Y']
+        """
+        online, fitted = replaced(self, algorithm=self.algorithm or DEFAULT_ONLINE), self.__sklearn_is_fitted__()
+        data = as_dataset(X, y, template=self.template if not fitted else self.model_.vocabulary.template)
+        if not fitted:
+            settings = online._settings(passes=self.max_iter or 1).check(lambda name: NAMES.get(name, name))
+            corpus, vocabulary = data.for_training()
+            _add_labels(corpus, vocabulary, classes)
+            return self._train(corpus, vocabulary, settings, (), more_facts={"n_learnt": corpus.n_sequences})
+        settings = online._settings(update=True, init="the model").check(lambda name: NAMES.get(name, name))
+        vocabulary = copied(self.model_.vocabulary)
+        corpus = data.grown_into(vocabulary)
+        _add_labels(corpus, vocabulary, classes)
+        settings, n = with_strengths(settings, self.model_, corpus.n_sequences)
+        return self._train(corpus, vocabulary, settings, (), init=self.model_, more_facts={"n_learnt": n})
+
+    def _settings(self, *, validated: bool = False, **more) -> Settings:
+        """What a training is asked for by the parameters."""
+        own = {"dev": "X_val", "select": self.select} if validated else {}
+        return Settings(
+            algorithm=self.algorithm,
+            options=self.options,
+            lambdas=self.l2,
+            l1s=self.l1,
+            features=self.features,
+            transitions=self.transitions,
+            min_freq=self.min_freq,
+            tol=self.tol,
+            patience=self.patience,
+            threads=_threads(self.n_jobs),
+            seed=_seed(self.random_state),
+            **{"passes": self.max_iter, **own, **more},
+        )
+
+    def _train(self, corpus, vocabulary, settings, callbacks, **how):
+        if len(settings.points) > 1:
+            raise SettingsError("", "l2 and l1 that are lists", "one strength each; GridSearchCV tries several")
+        history, callbacks = History(), list(callbacks)
+        observers = [callback for callback in callbacks if isinstance(callback, Observer)]
+        functions = Asked([callback for callback in callbacks if not isinstance(callback, Observer)])
+        shown = [ProgressBar()] * (self.verbose > 0) + [Told()] * (self.verbose > 1)
+        with StopSignal(signals=(signal.SIGINT,)) as stop:
+            observer = Observers(history, *observers, functions, *shown, stop)
+            model, outcome = train(corpus, vocabulary, settings, observer, **how)
+            observer.end(last_event(outcome, None))
+        if stop.interrupted:
+            warnings.warn(f"{stop.interrupted}: the model is that of step {outcome.iteration}", stacklevel=3)
+        self._take(replace(model, w=_as_in_a_file(model.w)))
+        self.history_ = history.steps
+        self.n_iter_, self.objective_, self.gap_ = outcome.iteration, outcome.objective, outcome.gap
+        self.converged_, self.stop_reason_ = outcome.converged, outcome.reason
+        self.best_iteration_ = outcome.best_iteration
+        self.best_score_ = outcome.dev_score if outcome.dev else None
+        return self
+
+    def _take(self, model: Model) -> None:
+        self.model_, self._tagger = model, None
+
+    # ---- predictions
+
+    @property
+    def tagger_(self) -> Tagger:
+        """The Tagger of the model."""
+        self._fitted()
+        if vars(self).get("_tagger") is None:
+            self._tagger = Tagger(self.model_)
+        return self._tagger
+
+    def predict(self, X: Any) -> np.ndarray:
+        """An array of one dimension with a list of labels for each sequence."""
+        return _objects(self.tagger_.tag_all(_sequences(X)))
+
+    def predict_single(self, xseq: Iterable) -> list[str]:
+        """The labels of one sequence."""
+        return self.tagger_.tag(xseq)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """An array with a float array [tokens, classes] for each sequence, columns in the order of classes_."""
+        return _objects(self.tagger_.marginals_of_all(_sequences(X)))
+
+    def predict_marginals(self, X: Any) -> np.ndarray:
+        """An array with a list for each sequence of a dict for each token: label -> probability."""
+        names = self.classes_
+        return _objects([dict(zip(names, p, strict=True)) for p in table.tolist()] for table in self.predict_proba(X))
+
+    def predict_marginals_single(self, xseq: Iterable) -> list[dict[str, float]]:
+        """The same of one sequence."""
+        return self.predict_marginals([xseq])[0]
+
+    def decode(self, X: Any) -> list[tuple[list[str], float]]:
+        """(labels, their probability) of each sequence."""
+        return list(self.tagger_.best(_sequences(X)))
+
+    def sequence_proba(self, X: Iterable, y: Iterable) -> np.ndarray:
+        """The probability that each sequence has just these labels."""
+        return np.array([self.tagger_.probability(xseq, yseq) for xseq, yseq in zip(X, y, strict=True)])
+
+    def score(self, X: Any, y: Iterable | None = None) -> float:
+        """The share of tokens whose label is right."""
+        if y is None:
+            y = as_dataset(X, template=self.template).labels
+        from ..metrics import flat_accuracy_score
+
+        return flat_accuracy_score(y, self.predict(X))
+
+    # ---- what was learnt
+
+    @property
+    def classes_(self) -> list[str]:
+        """The labels, in the order of predict_proba's columns."""
+        return list(self._fitted().vocabulary.labels)
+
+    @property
+    def attributes_(self) -> list[str]:
+        """The names of the attributes that have weights."""
+        layout, names = self._fitted().layout, self.model_.vocabulary.attributes.names()
+        weighty = np.add.reduceat(np.append(self.model_.w != 0, 0), layout.ptr[:-1])[: len(names)] if names else []
+        size = np.diff(layout.ptr)
+        return [name.decode("utf-8", "replace") for k, name in enumerate(names) if size[k] and weighty[k]]
+
+    @property
+    def state_features_(self) -> dict[tuple[str, str], float]:
+        """{(attribute, label): weight}, without zeros."""
+        model, names = self._fitted(), [name.decode("utf-8", "replace") for name in self.model_.vocabulary.attributes.names()]
+        owner = np.repeat(np.arange(len(names)), np.diff(model.layout.ptr)).tolist()
+        found = zip(owner, model.layout.node_labels().tolist(), model.w[: model.layout.ptr[-1]].tolist(), strict=True)
+        labels = model.vocabulary.labels
+        return {(names[a], labels[j]): weight for a, j, weight in found if weight}
+
+    @property
+    def transition_features_(self) -> dict[tuple[str, str], float]:
+        """{(label, next label): weight}, without zeros."""
+        model = self._fitted()
+        labels, n = model.vocabulary.labels, model.layout.n_labels
+        found = zip(model.layout.transition.tolist(), model.w[model.layout.transitions].tolist(), strict=True)
+        return {(labels[pair // n], labels[pair % n]): weight for pair, weight in found if weight}
+
+    # ---- files
+
+    def save(self, path: str | os.PathLike) -> int:
+        """Write the model, which `crftrain tag` and CRF.load read; the number of bytes."""
+        return self._fitted().save(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike, **parameters) -> CRF:
+        """A fitted CRF with the model in a file, crftrain's own or one of another program that it reads."""
+        crf = cls(**parameters)
+        crf._take(load(path))
+        return crf
+
+    # ---- what scikit-learn asks of an estimator
+
+    @classmethod
+    def _parameters(cls) -> list[str]:
+        return sorted(name for name in inspect.signature(cls.__init__).parameters if name != "self")
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters of the constructor."""
+        return {name: getattr(self, name) for name in self._parameters()}
+
+    def set_params(self, **params) -> CRF:
+        """Change parameters of the constructor."""
+        for name, value in params.items():
+            if name not in self._parameters():
+                raise ValueError(f"no parameter {name!r} of {type(self).__name__}, expected one of {', '.join(self._parameters())}")
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "model_" in vars(self)
+
+    def __sklearn_tags__(self):
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=True),
+            input_tags=InputTags(two_d_array=False, dict=True, string=True),
+        )
+
+    def _fitted(self) -> Model:
+        if not self.__sklearn_is_fitted__():
+            known = sys.modules.get("sklearn.exceptions")
+            raise (known.NotFittedError if known else NotFittedError)(f"this {type(self).__name__} is not fitted yet: call fit first")
+        return self.model_
+
+    def __repr__(self) -> str:
+        defaults = {name: parameter.default for name, parameter in inspect.signature(type(self).__init__).parameters.items()}
+        changed = (f"{name}={value!r}" for name, value in self.get_params().items() if value is not defaults[name])
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "_tagger"}
+
+
+def replaced(crf: CRF, **parameters) -> CRF:
+    """A CRF that is not fitted, with other parameters."""
+    return CRF(**{name: getattr(crf, name) for name in CRF._parameters()} | parameters)
+
+
+def _as_in_a_file(w: np.ndarray) -> np.ndarray:
+    """As numbers of 4 bytes, which is what is saved: a loaded model predicts the same."""
+    with np.errstate(over="ignore"):
+        return w.astype(np.float32).astype(np.float64)
+
+
+def _sequences(X):
+    """What can be tagged at once; files are read as data with labels."""
+    return as_dataset(X) if isinstance(X, str | os.PathLike) else X
+
+
+def _objects(values) -> np.ndarray:
+    values = list(values)
+    found = np.empty(len(values), object)
+    for i, value in enumerate(values):
+        found[i] = value
+    return found
+
+
+def _model(given) -> Model | None:
+    if given is None or isinstance(given, Model):
+        return given
+    return given._fitted() if isinstance(given, CRF) else load(given)
+
+
+def _held_out(X_val, y_val):
+    """A function of the training's vocabulary -> HeldOutData, or None."""
+    if X_val is None:
+        if y_val is not None:
+            raise DataError("y_val", "labels without X_val", "both or neither")
+        return None
+
+    def held_out(vocabulary: Vocabulary):
+        data = as_dataset(X_val, y_val, template=vocabulary.template)
+        data = data.take(np.flatnonzero(np.diff(data.corpus.seq)))
+        if not len(data):
+            raise DataError("X_val", "no sequences", "at least one, with tokens")
+        gold = [label for labels in data.labels for label in labels]
+        return HeldOutData(data.numbered_as(vocabulary), gold, vocabulary.labels)
+
+    return held_out
+
+
+def _add_labels(corpus, vocabulary: Vocabulary, classes: Iterable[str] | None) -> None:
+    vocabulary.labels += [label for label in classes or () if label not in vocabulary.labels]
+    corpus.n_labels = len(vocabulary.labels)
+
+
+def _threads(n_jobs):
+    """n_jobs as scikit-learn has it: None is 1, -1 all processors."""
+    return 1 if n_jobs is None else (os.cpu_count() or 1) if n_jobs == -1 else n_jobs
+
+
+def _seed(random_state):
+    """A number, drawn where it is not given or given as a generator."""
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**31))
+    if hasattr(random_state, "randint"):
+        return int(random_state.randint(2**31 - 1))
+    return random_state

@@ -1,0 +1,142 @@
+"""A model at work on Python's data: load once, tag from many threads."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+
+import numpy as np
+
+from ..chain._sequences import Sequences
+from ..errors import DataError
+from ..model.model import Model, load
+from ..tagging._decoder import Decoder
+from ..tagging.likelihood import path_scores
+from ..text.encode import Corpus
+from .dataset import Dataset, Row, encoder_of
+
+PORTION = 256  # sequences that are decoded at once
+
+
+class Tagger:
+    """Tags sequences with a model, which is a Model or the path of one; what a sequence may be is what the model was learnt from.
+
+    >>> from crftrain import CRF
+    >>> crf = CRF().fit([[{"a"}, {"b"}]] * 3, [["X", "Y"]] * 3)
+    >>> tagger = Tagger(crf.model_)
+    >>> tagger.tag([{"a"}, {"b"}])
+    ['X', 'Y']
+    >>> tagger.tag([["b"]])
+    ['Y']
+    """
+
+    def __init__(self, model: Model | str | os.PathLike):
+        self.model = model if isinstance(model, Model) else load(model)
+        self._decoder = Decoder(self.model.layout, self.model.w)
+        self._names = np.array(self.model.vocabulary.labels, object)
+        self._local = threading.local()  # buffers serve one thread
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels, in the order of the marginals' columns."""
+        return list(self._names)
+
+    def tag(self, xseq: Iterable) -> list[str]:
+        """The most probable labels of one sequence."""
+        corpus, sizes = self._corpus([xseq])
+        return self._labels(corpus)[0].tolist() if sizes[0] else []
+
+    def tag_all(self, X: Iterable) -> Iterator[list[str]]:
+        """The labels of each sequence, in their order; faster than one call for each."""
+        for corpus, sizes in self._portions(X):
+            found = self._labels(corpus)[0].tolist()
+            for first, size in _places(sizes):
+                yield found[first : first + size]
+
+    def marginals(self, xseq: Iterable) -> np.ndarray:
+        """float64[tokens, labels]: the probability of each label at each token of one sequence."""
+        return next(self.marginals_of_all([xseq]))
+
+    def marginals_of_all(self, X: Iterable) -> Iterator[np.ndarray]:
+        """The same of each sequence, in their order."""
+        for corpus, sizes in self._portions(X):
+            found = self._decoded(corpus, marginals=True)[2]
+            for first, size in _places(sizes):
+                yield found[first : first + size]
+
+    def best(self, X: Iterable) -> Iterator[tuple[list[str], float]]:
+        """(labels, their probability) of each sequence."""
+        for corpus, sizes in self._portions(X):
+            labels, log_p, _ = self._decoded(corpus, probabilities=True)
+            found, p = self._names[labels].tolist(), iter(np.exp(log_p).tolist())
+            for first, size in _places(sizes):
+                yield found[first : first + size], next(p) if size else 1.0
+
+    def probability(self, xseq: Iterable, yseq: Sequence[str]) -> float:
+        """The probability that the sequence has these labels, all of them.
+
+        >>> from crftrain import CRF
+        >>> tagger = Tagger(CRF().fit([[{"a"}, {"b"}]] * 3, [["X", "Y"]] * 3).model_)
+        >>> round(sum(tagger.probability([{"a"}, {"b"}], [y, z]) for y in "XY" for z in "XY"), 9)
+        1.0
+        """
+        corpus, sizes = self._corpus([xseq])
+        number = {name: j for j, name in enumerate(self._names)}
+        if len(yseq) != sizes[0]:
+            raise DataError("", f"{sizes[0]} tokens and {len(yseq)} labels", "one label for each token")
+        for label in yseq:
+            if label not in number:
+                raise DataError("", f"the label {label!r}", "one of the model's")
+        if not sizes[0]:
+            return 1.0
+        best, log_p, _ = self._decoded(corpus, probabilities=True)
+        asked = np.array([number[label] for label in yseq], np.int32)
+        score = path_scores(self.model, corpus, np.stack([asked, best]))
+        return float(np.exp(score[0] - score[1] + log_p[0]))
+
+    def _labels(self, corpus):
+        return self._names[self._decoded(corpus)[0]], corpus
+
+    def _decoded(self, corpus, **what):
+        return self._decoder.decode(Sequences(corpus, self.model.layout), **what)
+
+    def _portions(self, X):
+        """(corpus without its empty sequences, the size of each sequence) of some sequences at a time."""
+        if isinstance(X, list | tuple) and X and isinstance(X[0], Row):
+            X = X[0].dataset.take([row.index for row in X])
+        if isinstance(X, Dataset):
+            corpus = X.numbered_as(self.model.vocabulary)
+            yield _without_empty(corpus), np.diff(corpus.seq).tolist()
+            return
+        X = iter(X)
+        for first in X:
+            yield self._corpus(list(chain((first,), islice(X, PORTION - 1))))
+
+    def _corpus(self, X: list):
+        if not hasattr(self._local, "encode"):
+            self._local.encode = encoder_of(self.model.vocabulary)
+        corpus = self._local.encode(X)
+        if self.model.vocabulary.template is None:
+            return _without_empty(corpus), np.diff(corpus.seq).tolist()
+        return corpus, [len(x) for x in X]
+
+    def __getstate__(self):
+        return {"model": self.model}
+
+    def __setstate__(self, state):
+        self.__init__(**state)
+
+
+def _without_empty(corpus: Corpus) -> Corpus:
+    """Sequences without tokens leave no trace but in `seq`."""
+    seq = np.concatenate([[0], corpus.seq[1:][np.diff(corpus.seq) > 0]])
+    return Corpus(seq, corpus.label, corpus.nodes, corpus.pairs, corpus.n_labels)
+
+
+def _places(sizes):
+    first = 0
+    for size in sizes:
+        yield first, size
+        first += size

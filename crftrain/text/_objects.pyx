@@ -1,0 +1,214 @@
+"""Python objects to numbers: sequences of dicts, lists and sets go straight into the string table, and leave no object behind.
+
+A token is a set of attributes with values, and may be written as
+
+    {"name": 2.5}               the attribute `name` of that value; True is 1, False is 0, and the attribute is there all the same
+    {"name": "text"}            the attribute `name:text`, value 1
+    {"name": {...} or [...]}    all of these, with `name:` before theirs
+    ["name", "name2"]           attributes of value 1; any other iterable likewise
+
+Text is str or bytes of UTF-8. These are the rules of python-crfsuite, but that a bare string is refused (its letters would be
+the attributes), and a value that is no number is told with its place.
+"""
+
+from cpython.bytes cimport PyBytes_AsString, PyBytes_Size
+from cpython.dict cimport PyDict_Next
+from cpython.object cimport PyObject
+from libc.math cimport isfinite
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
+
+from collections.abc import Mapping
+
+from ._encode cimport Builder, Key
+from ._strings cimport SLACK, StringTable, crf_prefetch, hash_of
+
+from ..errors import DataError, DataTypeError
+
+cdef extern from "Python.h":
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+
+cdef enum:
+    DEEPEST = 50                    # dicts in dicts
+
+EXPECTED = "a dict, a list or a set of attributes"
+
+
+cdef class Objects(Builder):
+    """Sequences that are Python objects."""
+
+    cdef Py_ssize_t number, token   # the place that errors speak of; number -1: there is one sequence alone
+
+    def __init__(self, StringTable labels, StringTable nodes, *, learn):
+        super().__init__(labels, nodes, StringTable(), learn=learn)
+
+    def add_all(self, X, y=None):
+        """Add sequences and, unless y is None, their labels; how many they were."""
+        cdef Py_ssize_t i = 0
+        missing = object()
+        labels = None if y is None else iter(y)
+        for xseq in X:
+            yseq = None if labels is None else next(labels, missing)
+            if yseq is missing:
+                raise DataError(f"y[{i}]", "no labels", "as many sequences as X has")
+            self.add(xseq, yseq, i)
+            i += 1
+        if labels is not None and next(labels, missing) is not missing:
+            raise DataError(f"X[{i}]", "no tokens", "as many sequences as y has")
+        return i
+
+    def add(self, xseq, yseq=None, Py_ssize_t number=-1):
+        """Add one sequence; what is wrong with it leaves none of it behind."""
+        cdef int64_t tokens = self.n_tokens, nodes = self.n_nodes
+        self.number, self.token = number, 0
+        try:
+            if isinstance(xseq, (str, bytes, Mapping)):
+                raise DataTypeError(self.place(False), f"{shortened(xseq)} for a sequence", "a list of tokens")
+            for x in xseq:
+                self.add_token(x)
+                self.token += 1
+            if yseq is None:
+                for _ in range(self.token):
+                    self.add_label(NULL, -1)
+            else:
+                self.add_labels(yseq)
+        except BaseException as error:
+            self.go_back(tokens, nodes)
+            if isinstance(error, TypeError) and not isinstance(error, DataError):
+                raise DataTypeError(self.place(True), str(error)) from None
+            raise
+        self.end_sequence()
+
+    cdef object place(self, bint in_token):
+        where = "X" if self.number < 0 else f"X[{self.number}]"
+        return f"{where}[{self.token}]" if in_token else where
+
+    cdef int go_back(self, int64_t tokens, int64_t nodes) except -1:
+        """Forget all after so many tokens and so many attributes of them."""
+        self.n_tokens, self.n_nodes = tokens, nodes
+        self.label.used = tokens * 4
+        self.node_ptr.used = self.pair_ptr.used = (tokens + 1) * 8
+        self.node_attr.used = nodes * 4
+        self.node_value.used = nodes * 8 if self.valued else 0
+        return 0
+
+    cdef int add_labels(self, yseq) except -1:
+        """The labels of the sequence's tokens, all of them or none."""
+        cdef const char* p
+        cdef Py_ssize_t n
+        if isinstance(yseq, (str, bytes)):
+            raise DataTypeError(self.place(False).replace("X", "y"), f"{shortened(yseq)} for a sequence of labels", "a list of labels")
+        labels = yseq if isinstance(yseq, (list, tuple)) else list(yseq)
+        if len(labels) != self.token:
+            raise DataError(self.place(False), f"{self.token} tokens and {len(labels)} labels", "one label for each token")
+        for label in labels:
+            if not isinstance(label, (str, bytes)):
+                raise DataTypeError(self.place(False).replace("X", "y"), f"{shortened(label)} for a label", "text")
+        for label in labels:
+            text_of(label, &p, &n)
+            self.buffer.used = 0
+            self.append(p, n)
+            self.add_label(self.buffer.data, n)
+        return 0
+
+    cdef int add_token(self, x) except -1:
+        self.buffer.used = self.keys.used = 0
+        if isinstance(x, (str, bytes)):
+            raise DataTypeError(self.place(True), f"the text {shortened(x)}, whose letters would be the attributes", EXPECTED)
+        self.add_item(x, 0, 0, 0)
+        self.n_nodes += self.add_attributes(
+            self.nodes, self.buffer.data, <Key*> self.keys.data, self.keys.used // sizeof(Key), self.node_attr)
+        return self.end_token()
+
+    cdef int add_item(self, x, Py_ssize_t prefix, Py_ssize_t length, int depth) except -1:
+        """The attributes of an item to `keys`; before their names stands what is in the buffer at prefix, so long."""
+        cdef PyObject* name
+        cdef PyObject* value
+        cdef Py_ssize_t at = 0
+        if depth > DEEPEST:
+            raise DataError(self.place(True), f"more than {DEEPEST} dicts in one another", EXPECTED)
+        if isinstance(x, dict):
+            while PyDict_Next(x, &at, &name, &value):
+                self.add_named(<object> name, <object> value, prefix, length, depth)
+        elif isinstance(x, Mapping):
+            for key in x:
+                self.add_named(key, x[key], prefix, length, depth)
+        else:
+            for key in x:
+                at = self.start_name(key, prefix, length)
+                self.add_key(at, 1)
+        return 0
+
+    cdef int add_named(self, name, value, Py_ssize_t prefix, Py_ssize_t length, int depth) except -1:
+        cdef Py_ssize_t at = self.start_name(name, prefix, length), n
+        cdef const char* p
+        if isinstance(value, float):
+            return self.add_key(at, <double> value)
+        if isinstance(value, (str, bytes)):
+            text_of(value, &p, &n)
+            self.append(b":", 1)
+            self.append(p, n)
+            return self.add_key(at, 1)
+        if isinstance(value, (dict, list, set, tuple, frozenset)):
+            self.append(b":", 1)
+            return self.add_item(value, at, self.buffer.used - at, depth + 1)
+        return self.add_key(at, self.number_of(name, value))
+
+    cdef double number_of(self, name, value) except? -1:
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            wrong = f"{shortened(value)} for the value of {shortened(name)}"
+            raise DataTypeError(self.place(True), wrong, "a number, text, or a dict, list or set of attributes") from None
+        except OverflowError:
+            raise DataError(self.place(True), f"the value of {shortened(name)}", "a number that a double holds") from None
+
+    cdef Py_ssize_t start_name(self, name, Py_ssize_t prefix, Py_ssize_t length) except -1:
+        """Write prefix and name; where they begin."""
+        cdef Py_ssize_t at = self.buffer.used, n
+        cdef const char* p
+        if not text_of(name, &p, &n):
+            raise DataTypeError(self.place(True), f"{shortened(name)} for the name of an attribute", "text")
+        self.buffer.reserve(length + n)
+        if length:
+            memcpy(self.buffer.data + at, self.buffer.data + prefix, length)
+            self.buffer.used += length
+        memcpy(self.buffer.data + self.buffer.used, p, n)
+        self.buffer.used += n
+        return at
+
+    cdef int append(self, const char* p, Py_ssize_t n) except -1:
+        self.buffer.reserve(n)
+        memcpy(self.buffer.data + self.buffer.used, p, n)
+        self.buffer.used += n
+        return 0
+
+    cdef int add_key(self, Py_ssize_t at, double value) except -1:
+        """What stands in the buffer from `at` on is an attribute of that value."""
+        cdef Key key
+        key.at, key.length, key.value = at, self.buffer.used - at, value
+        if value != 1:
+            if not isfinite(value):
+                name = self.buffer.data[at:at + min(key.length, 40)].decode("utf-8", "replace")
+                raise DataError(self.place(True), f"the value {value} of {name!r}", "a finite number")
+            if not self.valued:
+                self.start_values()
+        key.hash = hash_of(self.buffer.data + at, key.length, self.nodes.seed)
+        crf_prefetch(&self.nodes.slots[key.hash & self.nodes.mask])
+        return self.keys.push(&key, sizeof(key))
+
+
+cdef bint text_of(text, const char** p, Py_ssize_t* n) except -1:
+    """Whether it is text, whose bytes are then p[0..n-1], as long as the object lives."""
+    if isinstance(text, str):
+        p[0] = PyUnicode_AsUTF8AndSize(text, n)
+        return True
+    if isinstance(text, bytes):
+        p[0], n[0] = PyBytes_AsString(text), PyBytes_Size(text)
+        return True
+    return False
+
+
+cdef object shortened(thing):
+    text = repr(thing)
+    return text if len(text) <= 60 else text[:57] + "..."
