@@ -81,7 +81,9 @@ def test_version():
         ("learn --lambda -1 t", "is not a number"),
         ("learn --lambda 1,2 --l1 3,4 t", "cannot both be lists"),
         ("learn --patience 3 t", "--patience needs --dev"),
-        ("learn --folds 3 --lambda 1,2 t", "--folds takes one strength"),
+        ("learn --folds-out f t", "--folds-out needs --folds"),
+        ("learn --group-by file t", "--group-by needs --folds"),
+        ("learn --folds 2 --group-by page t", "--group-by page, expected file, document or the number of a column"),
         ("learn --folds 1 t", "--folds"),
         ("learn --format items -t chunk t", "--template does not apply"),
         ("learn --format xml t", "'xml' is not one of"),
@@ -268,7 +270,7 @@ def test_a_dumb_terminal_gets_plain_lines(monkeypatch, capsys):
     monkeypatch.setenv("TERM", "dumb")
     console = progress.Console()
     monkeypatch.setattr(console, "_show", lambda text: pytest.fail("a changing line"))
-    console.step(Progress(1, Step(1.0, 0.5), np.zeros(1), 1.0, 0.1))
+    console.step(Progress(1, Step(1.0, 0.5), None, 1.0, 0.1))
     assert capsys.readouterr().err.startswith("pass 1 ")
 
 

@@ -1,6 +1,8 @@
 """Every sequence is tagged once, by a model that has not seen it, and all of them make one score."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +13,13 @@ from crftrain.chain.layout import arrange
 from crftrain.errors import CrftrainError
 from crftrain.model.model import load
 from crftrain.tagging.evaluate import Evaluation
+from crftrain.tagging.tagged import read_columns
+from crftrain.text.read import sentences
 from crftrain.training.events import SILENT
-from crftrain.training.folds import cross_validate
-from crftrain.training.learn import learn, prepare
+from crftrain.training.folds import assign, cross_validate
+from crftrain.training.kept import Kept
+from crftrain.training.learn import learn, prepare, read
+from crftrain.training.strength import Strength
 from crftrain.training.train import Training, fit_point
 
 
@@ -60,7 +66,7 @@ def validated(settings):
             seen.append(part)
             return fit_point(settings, part, **how)
 
-        return cross_validate(asked, training, watched, SILENT), asked, training, seen
+        return cross_validate(asked, training, watched, SILENT).report(), asked, training, seen
 
     return run
 
@@ -111,10 +117,12 @@ def test_more_folds_than_sequences_are_refused(settings):
 def test_the_model_is_trained_on_everything_afterwards(settings, tmp_path):
     said = []
     learn(settings(folds=2, passes=3), Hearing(said))
-    with_folds = (tmp_path / "model.bin").read_bytes()
+    folded = (tmp_path / "model.bin").rename(tmp_path / "folded.bin")
     assert sum(text.startswith("2 folds, each tagged by a model of the others:\nprocessed") for text in said) == 1
     learn(settings(passes=3))
-    assert (tmp_path / "model.bin").read_bytes() == with_folds
+    model, with_folds = load(tmp_path / "model.bin"), load(folded)
+    assert (model.w == with_folds.w).all()
+    assert with_folds.facts.keys() - model.facts.keys() == {"folds"}
     assert load(tmp_path / "model.bin").facts["n_sequences"] == 40
 
 
@@ -147,6 +155,122 @@ def test_the_folds_leave_the_checkpoint_to_the_training_on_everything(settings, 
     assert state.read_bytes() == kept
     learn(settings("sag", folds=2, passes=2, checkpoint=str(state), checkpoint_every=1))
     assert learn(settings("sag", passes=3, resume=str(state))).iteration == 3
+
+
+@pytest.fixture
+def found(settings):
+    """found(folds=..., ...) -> (Folded, the log's events, the model's facts)"""
+
+    class Heard(Hearing):
+        def folded(self, folded):
+            self.found = folded
+
+    def run(**changes):
+        heard = Heard()
+        asked = settings(log="run.jsonl", **{"passes": 4, **changes})
+        learn(asked, heard)
+        events = [json.loads(line) for line in Path("run.jsonl").read_text(encoding="utf-8").splitlines()]
+        return heard.found, events, load(asked.model).facts
+
+    return run
+
+
+def test_the_result_is_in_the_log_and_in_the_model(found, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folded, events, facts = found(folds=3)
+    scores = folded.points[0].scores
+    assert set(scores) == {"f1", "accuracy", "likelihood"}
+    assert {name: facts["folds"][name] for name in scores} == scores
+    (event,) = [event for event in events if event["event"] == "folds"]
+    assert (event["folds"], event["f1"]) == (3, scores["f1"])
+    assert [point["lambda"] for point in event["points"]] == ["1/n"]
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("changes", [{}, {"algorithm": "sag"}, {"lambdas": (Strength(10.0, True), Strength(1.0, True))}], ids=str)
+def test_the_numbers_are_the_same_however_many_folds_there_are_at_a_time(found, tmp_path, monkeypatch, threads, changes):
+    monkeypatch.chdir(tmp_path)
+    alone, together = (found(folds=5, threads=n, **changes)[0] for n in (1, threads))
+    for a, b in zip(alone.points, together.points, strict=True):
+        assert a.scores == b.scores
+        assert (a.label == b.label).all()
+        assert (a.probability == b.probability).all()
+
+
+def test_each_strength_of_a_list_gets_its_pooled_score_and_the_best_is_trained(found, tmp_path, monkeypatch):
+    """A point's score is that of folds at that strength alone, as near as the optimum was reached."""
+    monkeypatch.chdir(tmp_path)
+    path = (Strength(30.0, True), Strength(1.0, True), Strength(100.0, True))
+    folded, events, facts = found(folds=4, lambdas=path, passes=200, tol=1e-7)
+    for strength, point in zip(path, folded.points, strict=True):
+        (alone,) = found(folds=4, lambdas=(strength,), passes=200, tol=1e-7)[0].points
+        assert point.scores["likelihood"] == pytest.approx(alone.scores["likelihood"], abs=1e-3)
+        assert point.scores["f1"] == alone.scores["f1"]
+    assert folded.best == int(np.argmax([point.evaluation.score for point in folded.points])) == 1
+    assert facts["lambda"] == 1 / 40
+    assert facts["folds"]["strength"] == {"lambda": "1/n", "l1": "0"}
+    folded, _, facts = found(folds=4, lambdas=path, select="likelihood", passes=50)
+    assert folded.best == int(np.argmax([point.scores["likelihood"] for point in folded.points]))
+
+
+def test_what_the_folds_predict_is_read_by_eval(found, tmp_path, monkeypatch, train_file):
+    monkeypatch.chdir(tmp_path)
+    folded = found(folds=3, folds_out="out.txt")[0]
+    evaluation = read_columns(Evaluation(), sentences("out.txt"))
+    assert evaluation.report() == folded.points[0].evaluation.report()
+    lines = [line.rsplit(" ", 1)[0] for line in Path("out.txt").read_text(encoding="utf-8").splitlines()]
+    assert [line for line in lines if line] == [line for line in train_file.read_text(encoding="utf-8").splitlines() if line]
+    given = [float(line.rpartition(":")[2]) for line in Path("out.txt").read_text(encoding="utf-8").splitlines() if line]
+    assert given == pytest.approx(folded.points[0].probability, abs=1e-6)
+
+
+def test_items_are_written_as_their_labels(found, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "items").write_text("X\tw=1\nY\tw=2\n\n" * 10, encoding="utf-8")
+    folded = found(paths=("items",), format="items", folds=2, folds_out="out.txt")[0]
+    assert read_columns(Evaluation(), sentences("out.txt")).accuracy == folded.points[0].evaluation.accuracy == 100
+
+
+TOKENS = "".join(f"w{{0}} c{k} {label}\n\n" for k, label in enumerate("ABAB"))
+GROUPED = "".join("-DOCSTART- x O\n\n" + TOKENS.format(d) for d in range(9))
+
+
+@pytest.mark.parametrize(("by", "groups"), [("document", 9), ("file", 2), (0, 10)])
+def test_no_fold_tears_a_group_apart(settings, tmp_path, by, groups):
+    for name in ("one", "two"):
+        half = GROUPED.split("-DOCSTART-")
+        some = half[1:6] if name == "one" else half[6:]
+        (tmp_path / name).write_text("".join("-DOCSTART-" + part for part in some), encoding="utf-8")
+    asked, kept = settings(paths=(str(tmp_path / "one"), str(tmp_path / "two")), folds=2, group_by=by), None
+    kept = Kept(asked)
+    corpus, _ = read(asked, look=kept.look)
+    assert len(set(kept.groups)) == groups
+    fold = assign(np.diff(corpus.seq), 2, kept.groups)
+    assert all(len(set(fold[np.array(kept.groups) == group])) == 1 for group in set(kept.groups))
+    assert set(fold) == {0, 1}
+    learn(asked)
+    assert load(asked.model).facts["folds"]["groups"] == groups
+
+
+def test_groups_are_dealt_out_evenly():
+    rng = np.random.default_rng(2)
+    sizes, groups = rng.integers(1, 30, 2000), rng.integers(0, 60, 2000)
+    fold = assign(sizes, 5, groups)
+    held = np.bincount(fold, sizes)
+    assert held.max() - held.min() < 0.05 * held.mean()
+
+
+def test_fewer_groups_than_folds_and_columns_that_are_not_there_are_refused(settings):
+    with pytest.raises(CrftrainError, match="3 folds of 1 groups"):
+        learn(settings(folds=3, group_by="file"))
+    with pytest.raises(CrftrainError, match="train.txt:1: no column 7 to group by, expected -3 to 2"):
+        learn(settings(folds=3, group_by=7))
+
+
+def test_an_interruption_ends_folds_that_run_at_a_time(settings, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        learn(settings(folds=4, tol=0, threads=2), InterruptedWhileFolding())
+    assert not (tmp_path / "model.bin").exists()
 
 
 def test_labels_that_only_one_fold_has(settings, tmp_path):

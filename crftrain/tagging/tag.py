@@ -76,7 +76,7 @@ class Tagger:
 
     def _joined(self, sentence, results):
         shown = self._gold(sentence) if self.items else sentence.lines
-        return [_joined(line, result) for line, result in zip(shown, results, strict=True)]
+        return [joined(line, result) for line, result in zip(shown, results, strict=True)]
 
     def _with_marginals(self, best, p):
         shown = [best] if self.output.marginals == "best" else [best, *range(len(p))]
@@ -89,7 +89,7 @@ class Tagger:
         return [line.partition(b"\t")[0] for line in sentence.lines]
 
 
-def _joined(line, result):
+def joined(line, result):
     """The line with the result appended by the line's own separator."""
     if not line:
         return result

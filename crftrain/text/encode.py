@@ -94,8 +94,8 @@ class Vocabulary:
     label_column: int  # from 0; 0 for items, -1 where n_columns is 0
 
 
-def read_corpus(paths, *, template=None, format="conll", label_column=-1, encoding="utf-8", min_freq=0):
-    """(Corpus, Vocabulary) of one or more files; conll without a template takes one that suits the data."""
+def read_corpus(paths, *, template=None, format="conll", label_column=-1, encoding="utf-8", min_freq=0, look=None):
+    """(Corpus, Vocabulary) of one or more files; conll without a template takes one that suits the data. look(sentence) sees each."""
     if format not in ("conll", "items"):
         raise ValueError(f"format {format!r}")
     if format == "items" and template is not None:
@@ -103,7 +103,7 @@ def read_corpus(paths, *, template=None, format="conll", label_column=-1, encodi
     vocabulary = Vocabulary([], StringTable(), StringTable(), template, format, 0, 0)
     builder = CorpusBuilder(vocabulary, label_column=label_column)
     for path in [paths] if isinstance(paths, str) else paths:
-        if not builder.add_file(path, encoding=encoding):
+        if not builder.add_file(path, encoding=encoding, look=look):
             raise DataError(source_name(path), "no sentences", "one token a line and a blank line after each sentence")
     return without_rare(builder.take(), vocabulary, min_freq), vocabulary
 
@@ -135,11 +135,13 @@ class CorpusBuilder:
         v = self.vocabulary
         return len(self._labels), len(v.attributes) + len(v.pair_attributes)
 
-    def add_file(self, path, *, encoding="utf-8"):
+    def add_file(self, path, *, encoding="utf-8", look=None):
         """The number of sentences in it."""
         n = 0
         for sentence in sentences(path, encoding=encoding):
             self.add(sentence)
+            if look is not None:
+                look(sentence)
             n += 1
         return n
 

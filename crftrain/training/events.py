@@ -3,6 +3,7 @@
     say(text)                  something that people may want to read
     start(event, step_name)    training at one strength begins
     step(progress)             a step was made; an answer other than None is a reason to stop
+    folded(folded)             cross-validation is over; a Folded
     end(event)                 training at one strength is over, or all of it: then the event has "model_bytes"
     busy()                     in this context an interruption waits for the end of a step,
     idle()                     and in this one, inside of the other, it does not: there is nothing to do but wait for data
@@ -39,6 +40,9 @@ class Observer:
     def step(self, progress):
         return None
 
+    def folded(self, folded):
+        pass
+
     def end(self, event):
         pass
 
@@ -69,6 +73,10 @@ class Observers(Observer):
     def step(self, progress):
         reasons = [observer.step(progress) for observer in self.observers]
         return next((reason for reason in reasons if reason), None)
+
+    def folded(self, folded):
+        for observer in self.observers:
+            observer.folded(folded)
 
     def end(self, event):
         for observer in self.observers:
@@ -133,6 +141,9 @@ class Log(Observer):
         if self.file:
             self.write("step", **self.where, **step_event(progress))
 
+    def folded(self, folded):
+        self.write("folds", **folded.event)
+
     def end(self, event):
         self.write("end", **event)
 
@@ -150,6 +161,8 @@ class Log(Observer):
 def _plain(value):
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
     if isinstance(value, (float, np.floating)):
         return float(value) if math.isfinite(value) else None
     return value

@@ -13,6 +13,7 @@ from ..text import template as templates
 from ..text.encode import read_corpus
 from .events import SILENT, Log, Observers, last_event
 from .heldout import HeldOutData
+from .kept import Kept
 from .train import describe, numbered, train
 
 
@@ -20,10 +21,11 @@ def learn(settings, observer=SILENT):
     """Train as the settings ask and write the model; returns the Outcome of the chosen point."""
     model.check_writable(settings.model)
     with Log.to(settings.log) as log:
-        observer, started = Observers(log, observer), time.perf_counter()
-        corpus, vocabulary = read(settings, observer)
+        kept, started = Kept(settings), time.perf_counter()
+        observer = Observers(log, observer, kept)
+        corpus, kept.vocabulary = read(settings, observer, look=kept.look)
         init = model.load(settings.init) if settings.init else None
-        return trained_and_saved(corpus, vocabulary, settings, observer, init=init, started=started)
+        return trained_and_saved(corpus, kept.vocabulary, settings, observer, init=init, started=started, groups=kept.groups)
 
 
 def look(settings, observer=SILENT):
@@ -45,8 +47,8 @@ def trained_and_saved(corpus, vocabulary, settings, observer, **more):
     return outcome
 
 
-def read(settings, observer=SILENT):
-    """(Corpus, Vocabulary) of the training files."""
+def read(settings, observer=SILENT, look=None):
+    """(Corpus, Vocabulary) of the training files; look(sentence) sees each sentence."""
     template = templates.load(settings.template) if settings.template else None
     corpus, vocabulary = read_corpus(
         settings.paths,
@@ -55,6 +57,7 @@ def read(settings, observer=SILENT):
         label_column=settings.label_column,
         encoding=settings.encoding,
         min_freq=settings.min_freq,
+        look=look,
     )
     if told := templates.choice(vocabulary.template):
         observer.say(told)

@@ -10,6 +10,7 @@ for every setting.
 import math
 import operator
 import os
+import re
 import stat
 from dataclasses import dataclass, fields
 from itertools import product
@@ -60,7 +61,7 @@ LEAST = {  # whole numbers
 STREAMED = {"paths", "algorithm", "options", "model", "template", "lambdas", "l1s", "seed", "format", "label_column", "encoding", "log"}
 OF_STREAMS = {"stream", "save_every", "n_hint"}
 OF_RACES = ("runs.jsonl", "summary.tsv", "optimum-*.json", "*.svg", "*.png", "race.html")  # what they write into their folder
-OUTPUTS = ("model", "log", "report", "checkpoint")
+OUTPUTS = ("model", "log", "report", "checkpoint", "folds_out")
 INPUTS = ("paths", "dev", "test", "init", "replay", "resume", "template")
 
 
@@ -96,6 +97,8 @@ class Settings:
     encoding: str | None = None
     label_column: int | None = None
     folds: int | None = None
+    folds_out: str | None = None
+    group_by: str | None = None  # "file", "document", or a column's number
     trace: bool | None = None
     log: str | None = None
     report: str | None = None  # a page about the run
@@ -197,13 +200,17 @@ class Settings:
 
     def _odd_together(self, named):
         several = len(self.points) > 1
-        for name in ("patience", "select"):
-            if name in self.given and not self.dev:
-                yield f"{named(name)} needs {named('dev')}"
+        if "patience" in self.given and not self.dev:
+            yield f"{named('patience')} needs {named('dev')}"
+        if "select" in self.given and not (self.dev or self.folds):
+            yield f"{named('select')} needs {named('dev')} or {named('folds')}"
+        for name in ("folds_out", "group_by"):
+            if name in self.given and not self.folds:
+                yield f"{named(name)} needs {named('folds')}"
+        if self.group_by is not None and not re.fullmatch("file|document|-?[0-9]{1,9}", str(self.group_by)):
+            yield f"{named('group_by')} {self.group_by}, expected file, document or the number of a column"
         if len(self.lambdas) > 1 and len(self.l1s) > 1:
             yield f"{named('lambdas')} and {named('l1s')} cannot both be lists"
-        if self.folds and several:
-            yield f"{named('folds')} takes one strength, not a list"
         if self.template and self.format == "items":
             yield f"{named('format')} items has its attributes already: {named('template')} does not apply"
         if self.resume and (several or self.folds or self.init):

@@ -57,11 +57,13 @@ class Training:
         return SimpleNamespace(**self.facts, **counts, listed_bytes=listed_bytes(self.corpus, layout))
 
 
-def train(corpus, vocabulary, settings, observer=SILENT, *, heldout=None, init=None, started=None, more_facts=MappingProxyType({})):
+def train(
+    corpus, vocabulary, settings, observer=SILENT, *, heldout=None, init=None, started=None, groups=None, more_facts=MappingProxyType({})
+):
     """(Model, Outcome) of training on a corpus, which is renumbered in place, as the settings ask.
 
     heldout(vocabulary) gives HeldOutData in the numbers of the training. init is a model to start from; with settings.update its
-    weights all stay. The model also says more_facts.
+    weights all stay. groups: the name of each sequence's group, for cross-validation. The model also says more_facts.
     """
     training = numbered(settings, corpus, vocabulary, started)
     if init is not None and settings.update:
@@ -77,9 +79,21 @@ def train(corpus, vocabulary, settings, observer=SILENT, *, heldout=None, init=N
         if observer.interrupted:
             raise KeyboardInterrupt
         if settings.folds:
-            observer.say(cross_validate(settings, training, fit_point, observer))
+            with observer.idle():  # there is nothing yet that could be saved
+                folded = cross_validate(settings, training, fit_point, observer, groups)
+            observer.say(folded.report())
+            observer.folded(folded)
+            settings, more_facts = _as_folds_say(settings, folded, heldout), {**more_facts, "folds": folded.facts}
         outcome, facts = _follow_path(settings, training, w, heldout, observer)
     return Model(vocabulary, training.layout, outcome.w, {**facts, **more_facts}), outcome
+
+
+def _as_folds_say(settings, folded, heldout):
+    """The settings with a path that ends at the chosen strength; held-out data choose for themselves."""
+    if heldout:
+        return settings
+    n = folded.best + 1
+    return replace(settings, lambdas=settings.lambdas[:n], l1s=settings.l1s[:n])
 
 
 def numbered(settings, corpus, vocabulary, started=None):
@@ -178,6 +192,7 @@ def _follow_path(settings, training, w, heldout, observer):
         if observer.interrupted:
             break
     if many:
-        why = scores_text(chosen[0].dev) if heldout else "the last one; held-out data (--dev) would choose"
+        chooser = f"chosen by {settings.folds} folds" if settings.folds else "the last one; held-out data (--dev) or --folds would choose"
+        why = scores_text(chosen[0].dev) if heldout else chooser
         observer.say("kept: lambda {}, l1 {}: ".format(*settings.points[point]) + why)
     return chosen
