@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 SOURCES := setup.py pyproject.toml $(shell find crftrain -name '*.pyx' -o -name '*.pxd' -o -path '*/simd/*.[ch]')
 
-.PHONY: build demo test lint bench bench-quick clean
+.PHONY: build demo test lint man bench bench-quick clean
 
 build: $(VENV)/built
 $(VENV)/built: $(SOURCES)
@@ -25,6 +25,10 @@ lint: build
 demo: build
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh data/demo.sh
 
+# Manual pages in docs/man/: man -l docs/man/crftrain-learn.1
+man: build
+	$(BIN)/python docs/generate.py docs/man
+
 bench: build
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]" --no-build-isolation
 	$(BIN)/python bench/bench.py $(BENCH)
@@ -33,5 +37,5 @@ bench-quick: build
 	$(BIN)/python bench/bench.py --quick
 
 clean:
-	rm -rf build $(VENV) *.egg-info
+	rm -rf build docs/man $(VENV) *.egg-info
 	find crftrain -name '*.so' -delete -o -name '_*.c' ! -path '*/simd/*' -delete

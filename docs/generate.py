@@ -1,8 +1,14 @@
-"""Writes docs/algorithms.md out of the algorithms' own declarations; tests/test_docs.py checks that it is up to date."""
+"""Writes docs/algorithms.md out of the algorithms' own declarations; tests/test_docs.py checks that it is up to date.
 
+With the name of a folder it writes manual pages of all commands there: `make man` does, before a source distribution is made.
+"""
+
+import sys
 from pathlib import Path
 
 from crftrain import optimizers
+from crftrain.cli import man
+from crftrain.cli.main import CONTEXT, commands
 from crftrain.cli.showing import explain
 
 HEAD = """# The algorithms
@@ -30,5 +36,17 @@ def text():
     return HEAD.format(beside=beside) + "\n".join(rows) + "\n" + "\n".join(parts) + "\n"
 
 
+def write_manual(folder):
+    """The pages, and no others."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.1"):
+        old.unlink()
+    for name, page in man.pages(commands, CONTEXT).items():
+        (folder / name).write_text(page, encoding="utf-8")
+
+
 if __name__ == "__main__":
-    (Path(__file__).parent / "algorithms.md").write_text(text(), encoding="utf-8")
+    if len(sys.argv) > 1:
+        write_manual(Path(sys.argv[1]))
+    else:
+        (Path(__file__).parent / "algorithms.md").write_text(text(), encoding="utf-8")

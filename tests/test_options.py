@@ -10,6 +10,7 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 from test_coming_from import rows
+from test_docs import ROOT
 
 from crftrain import optimizers
 from crftrain.cli import base, migrants
@@ -227,3 +228,21 @@ def test_who_would_have_to_type_the_input_is_told(monkeypatch, capsys):
         assert base.inputs(()) == ("-",)
         assert base.inputs(("a", "-")) == ("a", "-")
         assert ("terminal" in capsys.readouterr().err) is terminal
+
+
+def test_every_command_has_a_manual_page_with_all_its_options(tmp_path):
+    namespace = {"__name__": "generate"}
+    exec((ROOT / "docs" / "generate.py").read_text(encoding="utf-8"), namespace)
+    (tmp_path / "crftrain-gone.1").write_text("", encoding="utf-8")
+    namespace["write_manual"](tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"crftrain.1"} | {f"crftrain-{name}.1" for name in commands.commands}
+    for name, command in commands.commands.items():
+        page = (tmp_path / f"crftrain-{name}.1").read_text(encoding="utf-8")
+        plain = page.replace("\\-", "-")
+        assert all(flag in plain for param in command.params for flag in param.opts if flag.startswith("-"))
+        assert f"crftrain {name}" in plain
+        assert "\b" not in page and all(line.startswith((".TH", ".SH", ".TP", ".PP", ".nf", ".fi")) for line in page.split("\n") if line[:1] == ".")
+    if shutil.which("groff"):
+        for path in tmp_path.iterdir():
+            ended = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", str(path)], capture_output=True, text=True, check=True)
+            assert ended.stderr == ""

@@ -39,7 +39,7 @@ class TagCommand(Command):
     type=click.Choice(["stop", "skip", "keep"]),
     default="stop",
     show_default=True,
-    help="What is done about a sentence that cannot be tagged; with `keep` it is written as it came. The status is 1 in any case.",
+    help="What is done about a sentence that cannot be tagged; with `keep` it is written as it came. The status is then 1.",
 )
 @click.pass_context
 def tag(ctx, model, files, labels_only, marginals, score, gold, encoding, threads, on_error):
