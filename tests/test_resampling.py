@@ -70,6 +70,15 @@ def test_mistakes_account_for_every_wrong_chunk(seed):
             assert min(m.gold[1], m.found[1]) > max(m.gold[0], m.found[0])
 
 
+def test_a_chunk_ends_with_its_sequence_whatever_its_tags():
+    evaluation = Evaluation(chunks=True)
+    for gold in (["B-X", "odd"], ["odd", "B-X", "["], ["B-X", "[NP"]):
+        evaluation.add(gold, ["O"] * len(gold))
+    by = evaluation.by_sequence()
+    assert (by.gold_spans[1] <= np.repeat([2, 6, 9], [2, 2, 2])).all()
+    assert all(m.kind == "missed" for m in mistakes(evaluation))
+
+
 def test_kinds_of_mistakes_one_by_one():
     evaluation = Evaluation()
     evaluation.add(["B-X", "I-X", "O", "B-Y", "B-X", "O", "B-Z", "I-Z"], ["B-Y", "I-Y", "B-X", "B-Y", "I-Y", "O", "O", "B-W"])

@@ -342,7 +342,8 @@ class _Counts:
     def spans(self):
         """(names of types, gold, found): the chunks as int arrays [3][n] of their first token, their end and their type."""
         kinds, *sides = self._borders
-        return kinds, *(_spans(starts, ends, kind) for starts, ends, kind in sides)
+        border = self._gold == 0  # a sequence ends whatever tags no rule names leave open
+        return kinds, *(_spans(starts, ends | border, kind) for starts, ends, kind in sides)
 
     def pairs(self):
         """{(gold label, predicted label): tokens} for the pairs that occur."""

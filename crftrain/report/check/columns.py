@@ -58,6 +58,8 @@ def _widths(data):
         tokens = np.flatnonzero(widths[part.line] != n)
 
         def text(t, part=part):
+            if (fault := data.table.faults.get(int(part.line[t]))) is not None:
+                return f"{fault}: {shown(data.table.lines[part.line[t]])}"
             return f"{counted(widths[part.line[t]], 'column')}: {shown(data.table.lines[part.line[t]])}"
 
         if len(tokens):
@@ -65,7 +67,7 @@ def _widths(data):
                 "columns",
                 "error",
                 len(tokens),
-                f"{counted(len(tokens), 'line')} of {part.name} without {n} columns",
+                f"{counted(len(tokens), 'line')} of {part.name} " + ("that are no items" if data.items else f"without {n} columns"),
                 "correct them: nothing can be learnt from a file with such lines",
                 part.examples(tokens, text, data.most),
             )

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from ...errors import DataError
+from ...text.encode import CorpusBuilder, StringTable, Vocabulary
 from ...text.read import Sentence, columns, sentences, source_name
 from .findings import Example, shown
 
@@ -43,8 +44,25 @@ class Table:
 
     @cached_property
     def widths(self):
-        """int32[distinct lines]: the columns of each."""
-        return np.fromiter(map(len, self.rows), np.int32, len(self.rows))
+        """int32[distinct lines]: the columns of each, 0 of an item that means nothing."""
+        widths = np.fromiter(map(len, self.rows), np.int32, len(self.rows))
+        widths[list(self.faults)] = 0
+        return widths
+
+    @cached_property
+    def faults(self):
+        """{number of a line: what is wrong with it} for items."""
+        found = {}
+        if self.cut is _item:
+            builder = CorpusBuilder(Vocabulary([], StringTable(), StringTable(), None, "items", 0, 0))
+            for k, line in enumerate(self.lines):
+                try:
+                    builder.add(Sentence([line], "", 1))
+                except DataError as error:
+                    found[k] = error.finding
+                if k in found or k % 1000 == 0:
+                    builder.take()
+        return found
 
     def settle(self, part, label_column):
         """How many columns there are, by the commonest number in the part; where the label is."""

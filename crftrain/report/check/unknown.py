@@ -20,7 +20,7 @@ def check_unknown(data):
             unknown,
             f"{counted(unknown, 'token')} of {part.name} ({share:.1%}) whose column {word} is not in {train.name}",
         )
-    if others:
+    if others and any(True for _ in _whole(train)):
         vocabulary = _learnt(data)
         for part in others:
             unknown, total = _unknown(vocabulary, part)
