@@ -241,7 +241,8 @@ def test_every_command_has_a_manual_page_with_all_its_options(tmp_path):
         plain = page.replace("\\-", "-")
         assert all(flag in plain for param in command.params for flag in param.opts if flag.startswith("-"))
         assert f"crftrain {name}" in plain
-        assert "\b" not in page and all(line.startswith((".TH", ".SH", ".TP", ".PP", ".nf", ".fi")) for line in page.split("\n") if line[:1] == ".")
+        requests = {line[:3] for line in page.split("\n") if line[:1] == "."}
+        assert "\b" not in page and requests <= {".TH", ".SH", ".TP", ".PP", ".nf", ".fi"}
     if shutil.which("groff"):
         for path in tmp_path.iterdir():
             ended = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", str(path)], capture_output=True, text=True, check=True)
