@@ -3,34 +3,34 @@
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uintptr_t
 
 
-cdef extern from "_simd.h":
+cdef extern from "_simd.h":     # where each of them is explained
     ctypedef struct Occurrences:
-        const int64_t* ptr      # [tokens+1]
-        const int64_t* split    # [tokens] the occurrences of dense attributes end here
-        const int32_t* attr     # [occurrences]
-        const double* value     # [occurrences] or NULL: all are 1
+        const int64_t* ptr
+        const int64_t* split
+        const int32_t* attr
+        const double* value
 
     ctypedef struct Blocks:
-        double* rows            # dense attribute a: rows[a * stride .. + L]
+        double* rows
         int64_t stride
-        double* w               # sparse attribute a: w[p] for label[p], ptr[a] <= p < ptr[a+1]
+        double* w
         const int64_t* ptr
         const int32_t* label
-        int whole               # every dense block has all L labels
-        const uint64_t* present  # else bit j of present[a]: dense attribute a has a weight for label j; NULL if L > 64
+        int whole
+        const uint64_t* present
 
     ctypedef struct Listed:
-        const int64_t* ptr      # [n+1] the weights of sparse blocks that sequence i meets are ptr[i] .. ptr[i+1]
-        const uint32_t* from_ "from"    # w[from[e]] is a part of
-        const uint32_t* to      # psi[to[e]], to = t * LP + label
-        const double* value     # or NULL: all are 1
+        const int64_t* ptr
+        const uint32_t* from_ "from"
+        const uint32_t* to
+        const double* value
 
-    enum: LISTED_AHEAD          # more of them follow the last
+    enum: LISTED_AHEAD
 
     ctypedef struct Table:
-        const double* pairs     # [entries+1][2] an odd function over [0, 1] and its differences
+        const double* pairs
         double entries, slope
-        double straight         # |x| up to which slope x is as good
+        double straight
 
     ctypedef struct Simd:
         const char* name

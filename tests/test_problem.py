@@ -10,11 +10,14 @@ from problems import KINDS, instance, kind, larger
 from reference import central_differences, features, gold, objective
 
 from crftrain.chain import _penalty, _problem
+from crftrain.chain._sequences import Sequences, order_occurrences
 from crftrain.chain.layout import arrange
 from crftrain.chain.threads import in_threads
 from crftrain.errors import TrainingError
 from crftrain.text.encode import read_corpus
 from crftrain.text.template import Template
+from crftrain.training import events, learn
+from crftrain.training.train import fit_point
 
 
 def value_and_gradient(problem, w):
@@ -424,3 +427,30 @@ def test_threads_leave_out_what_their_sequences_do_not_have(tmp_path):
             other_f, other_g = value_and_gradient(problem, w)
             assert other_f == pytest.approx(f, rel=1e-13)
             np.testing.assert_allclose(other_g, g, atol=1e-14)
+
+
+# ---- the corpus belongs to who made it
+
+
+def test_a_problem_leaves_the_corpus_as_it_is():
+    """Where dense attributes do not come first it goes by a copy in which they do; and nobody can change what it relies on."""
+    made = instance(features="full", labels=3, values=True)
+    arrays = [array.copy() for array in made.corpus.arrays()]
+    problem = made.problem(l2=0.1)
+    assert all((now == before).all() for now, before in zip(made.corpus.arrays(), arrays, strict=True))
+    with pytest.raises(ValueError, match="read-only"):
+        made.corpus.nodes.attr[0] = 0
+    order_occurrences(other := made.corpus.take(np.arange(made.corpus.n_sequences)), made.layout)
+    assert (problem.sequences.nodes.attr == other.nodes.attr).all()
+    assert (problem.sequences.nodes.value == other.nodes.value).all()
+    assert (other.nodes.attr != made.corpus.nodes.attr).any()
+    assert Sequences(other, made.layout).nodes is other.nodes
+
+
+@pytest.mark.parametrize("features", ["observed", "full"])
+def test_a_corpus_has_one_checksum_before_and_after_training(settings, features):
+    asked = settings(features=features, passes=1)
+    training = learn.prepare(asked)
+    before = events.fingerprint(training)
+    fit_point(asked, training)
+    assert events.fingerprint(training) == before

@@ -1,8 +1,17 @@
 """Views of weight vectors and gradients for the kernels."""
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 
 from .._kernels cimport Blocks, Lattice, Tokens, Weights
+
+
+cdef inline const int32_t* labels_from(const int32_t* label, int64_t first) noexcept nogil:
+    """Looked up by positions of which the first is `first`; by way of integers, since a pointer may not leave its array."""
+    return <const int32_t*> (<uintptr_t> label - <uintptr_t> first * sizeof(int32_t))
+
+
+cdef inline double* numbers_from(double* x, int64_t first) noexcept nogil:
+    return <double*> (<uintptr_t> x - <uintptr_t> first * sizeof(double))
 
 
 cdef int64_t whole_rows(layout) except -1

@@ -58,8 +58,8 @@ cdef class BlockView:
                     self.present[a] |= (<uint64_t> 1) << label[p]
             self.nodes.present = &self.present[0]
         # labels are looked up by the position in the vector
-        self.nodes.label = (&label[0] if label.shape[0] else NULL) - (ptr[dense] if self.nodes.whole else 0)
-        self.pairs.label = (&pair[0] if pair.shape[0] else NULL) - pair_ptr[0]
+        self.nodes.label = labels_from(&label[0] if label.shape[0] else NULL, ptr[dense] if self.nodes.whole else 0)
+        self.pairs.label = labels_from(&pair[0] if pair.shape[0] else NULL, pair_ptr[0])
 
     cdef int point_to(self, double[::1] vector) except -1:
         if vector.shape[0] != self.layout.n_features:

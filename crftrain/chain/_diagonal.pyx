@@ -25,12 +25,11 @@ cdef class Diagonal(Curvature):
     def __init__(self, Sequences sequences, layout, multiply, *, threads=1):
         Curvature.__init__(self, sequences, layout, multiply, threads=threads, keep=0)
         cdef double[::1] nodes, pairs
-        corpus = sequences.corpus
         self.squares = sequences.s
         self.squares.listed.ptr = NULL      # its values are not squared
         self.keep_squares = [
             None if observations is None or observations.value is None else np.append(observations.value**2, 0.0)
-            for observations in (corpus.nodes, corpus.pairs)
+            for observations in (sequences.nodes, sequences.pairs)
         ]
         if self.keep_squares[0] is not None:
             nodes = self.keep_squares[0]

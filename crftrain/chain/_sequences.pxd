@@ -10,5 +10,6 @@ cdef class Sequences:
     cdef Tokens s
     cdef readonly int64_t n
     cdef readonly object corpus
+    cdef readonly object nodes, pairs   # its observations, in the order in which they are gone through
     cdef object keep
     cdef const int64_t[::1] block_ptr   # the layout's

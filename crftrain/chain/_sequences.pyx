@@ -1,8 +1,9 @@
 """A corpus as the kernels see it."""
 
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, malloc
 from libc.string cimport memmove
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,16 +13,19 @@ from ._blocks cimport whole_rows
 
 cdef class Sequences:
     def __init__(self, corpus, layout):
-        cdef int64_t dense = whole_rows(layout)
+        """The arrays of the corpus are read only from now on: what is found out about them has to stay true."""
         cdef const int64_t[::1] seq = corpus.seq
         cdef const int32_t[::1] label = corpus.label
+        for array in corpus.arrays():
+            array.flags.writeable = False
         self.corpus, self.n, self.block_ptr = corpus, len(corpus.seq) - 1, layout.ptr
+        self.nodes, self.pairs = ordered(corpus.nodes, whole_rows(layout)), corpus.pairs
         self.s.seq = &seq[0]
         self.s.label = &label[0] if label.shape[0] else NULL
-        self.keep = [corpus, set_occurrences(&self.s.nodes, corpus.nodes, dense)]
+        self.keep = [corpus, set_occurrences(&self.s.nodes, self.nodes, whole_rows(layout))]
         self.s.distinct = self.s.nodes
         if corpus.pairs is not None and layout.pair.shape[0]:
-            self.keep.append(set_occurrences(&self.s.pairs, corpus.pairs, 0))
+            self.keep.append(set_occurrences(&self.s.pairs, self.pairs, 0))
 
     def list_distinct(self):
         """`distinct`: each attribute of a sequence once, all at its first token. Good for those who go to blocks once a visit."""
@@ -74,26 +78,54 @@ cdef int64_t list_sequence(
 
 
 cdef object set_occurrences(Occurrences* o, observations, int64_t dense):
-    """Dense attributes (number below `dense`) to the front of each token, in place and in their order."""
+    """Occurrences that have dense attributes (number below `dense`) first in each token; where the others begin."""
     cdef const int64_t[::1] ptr = observations.ptr
-    cdef int32_t[::1] attr = observations.attr
-    cdef double[::1] value
-    cdef bint valued = observations.value is not None
-    split_array = np.empty(max(1, ptr.shape[0] - 1), np.int64)
-    cdef int64_t[::1] split = split_array
-    cdef int64_t t, k, at, move, longest = 0
-    cdef int32_t* later
-    cdef double* later_value
-    if valued:
-        value = observations.value
-    for t in range(ptr.shape[0] - 1):
-        longest = max(longest, ptr[t + 1] - ptr[t])
-    later = <int32_t*> malloc((longest + 1) * sizeof(int32_t))
-    later_value = <double*> malloc((longest + 1) * sizeof(double))
-    if later == NULL or later_value == NULL:
-        free(later)
-        free(later_value)
-        raise MemoryError()
+    cdef const int32_t[::1] attr = observations.attr
+    cdef const double[::1] value = observations.value
+    cdef int64_t[::1] split = np.empty(max(1, ptr.shape[0] - 1), np.int64)
+    cdef int64_t t, k
+    with nogil:
+        for t in range(ptr.shape[0] - 1):
+            k = ptr[t]
+            while k < ptr[t + 1] and attr[k] < dense:
+                k += 1
+            split[t] = k
+    o.ptr, o.split = &ptr[0], &split[0]
+    o.attr = &attr[0] if attr.shape[0] else NULL
+    o.value = &value[0] if value is not None and value.shape[0] else NULL
+    return observations, split
+
+
+def ordered(observations, int64_t dense):
+    """The same where dense attributes come first in each token; else a copy in which they do."""
+    cdef const int64_t[::1] ptr = observations.ptr
+    cdef const int32_t[::1] attr = observations.attr
+    cdef int64_t t, k
+    cdef bint in_order = True
+    with nogil:
+        for t in range(ptr.shape[0] - 1):
+            for k in range(ptr[t] + 1, ptr[t + 1]):
+                if attr[k - 1] >= dense and attr[k] < dense:
+                    in_order = False
+    if in_order:
+        return observations
+    value = None if observations.value is None else observations.value.copy()
+    observations = replace(observations, attr=observations.attr.copy(), value=value)
+    dense_first(observations.ptr, observations.attr, observations.value, dense)
+    return observations
+
+
+def order_occurrences(corpus, layout):
+    """Put dense attributes first in each token, in place: with it Sequences needs no copy, and checksums are those of what is used."""
+    dense_first(corpus.nodes.ptr, corpus.nodes.attr, corpus.nodes.value, whole_rows(layout))
+
+
+cdef int dense_first(const int64_t[::1] ptr, int32_t[::1] attr, double[::1] value, int64_t dense) except -1:
+    """Dense attributes and the others stay in their order among themselves."""
+    cdef bint valued = value is not None
+    cdef int64_t most = np.diff(ptr).max(initial=0), t, k, at, move
+    cdef int32_t[::1] later = np.empty(most + 1, np.int32)
+    cdef double[::1] later_value = np.empty(most + 1)
     with nogil:
         for t in range(ptr.shape[0] - 1):
             at, move = ptr[t], 0
@@ -108,14 +140,8 @@ cdef object set_occurrences(Occurrences* o, observations, int64_t dense):
                     if valued:
                         later_value[move] = value[k]
                     move += 1
-            split[t] = at
             for k in range(move):
                 attr[at + k] = later[k]
                 if valued:
                     value[at + k] = later_value[k]
-    free(later)
-    free(later_value)
-    o.ptr, o.split = &ptr[0], &split[0]
-    o.attr = &attr[0] if attr.shape[0] else NULL
-    o.value = &value[0] if valued and value.shape[0] else NULL
-    return observations, split_array
+    return 0

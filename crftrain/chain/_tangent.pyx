@@ -285,23 +285,7 @@ cdef void marginal_way(const Weights* V, const Tokens* s, int64_t k, const Latti
     cdef const double* q
     cdef double* A = dX.a
     cdef double* B = dX.b
-    cdef double E = 0, total, below, tangent
-    memset(dX.edge, 0, size * sizeof(double))
-    memset(dX.q, 0, T * LP * sizeof(double))
-    for t in range(T):
-        q, P = X.q + t * LP, X.P + t * size
-        if pairs:
-            R = dX.e + t * size
-        for j in range(L):
-            A[t * LP + j] = dX.psi[t * LP + j]
-            if t and q[j] > 0:
-                total = 0
-                for i in range(L):
-                    total += P[i * LP + j] * (A[(t - 1) * LP + i] + R[i * LP + j])
-                A[t * LP + j] += total / q[j]
-    for j in range(L):
-        E += X.q[(T - 1) * LP + j] * A[(T - 1) * LP + j]
-        B[(T - 1) * LP + j] = 0
+    cdef double E = marginal_way_forward(V, T, pairs, X, dX), total, below, tangent
     for t in range(T - 1, -1, -1):
         q, P, r = X.q + t * LP, X.P + t * size, dX.psi + t * LP
         for j in range(L):
@@ -322,6 +306,34 @@ cdef void marginal_way(const Weights* V, const Tokens* s, int64_t k, const Latti
             B[(t - 1) * LP + i] = total / below if below > 0 else 0
 
 
+cdef double marginal_way_forward(const Weights* V, int64_t T, bint pairs, const Lattice* X, Lattice* dX) noexcept nogil:
+    """A, and the end of B; returns E. Sums of dX begin at zero."""
+    cdef int64_t t, size = X.L * X.LP
+    cdef int i, j, L = X.L, LP = X.LP
+    cdef const double* P
+    cdef const double* R = V.trans
+    cdef const double* q
+    cdef double* A = dX.a
+    cdef double E = 0, total
+    memset(dX.edge, 0, size * sizeof(double))
+    memset(dX.q, 0, T * LP * sizeof(double))
+    for t in range(T):
+        q, P = X.q + t * LP, X.P + t * size
+        if pairs:
+            R = dX.e + t * size
+        for j in range(L):
+            A[t * LP + j] = dX.psi[t * LP + j]
+            if t and q[j] > 0:
+                total = 0
+                for i in range(L):
+                    total += P[i * LP + j] * (A[(t - 1) * LP + i] + R[i * LP + j])
+                A[t * LP + j] += total / q[j]
+    for j in range(L):
+        E += X.q[(T - 1) * LP + j] * A[(T - 1) * LP + j]
+        dX.b[(T - 1) * LP + j] = 0
+    return E
+
+
 cdef void differentiate(const Weights* W, const Weights* V, const Tokens* s, int64_t k, Lattice* X, double scale,
                         Lattice* dX) noexcept nogil:
     """q, edge and P of dX: forward and backward, statement by statement, after forward; fields of dX are tangents of X's.
@@ -339,24 +351,7 @@ cdef void differentiate(const Weights* W, const Weights* V, const Tokens* s, int
     cdef double* v = X.v
     cdef double* dv = dX.v
     cdef double m, total, tangent
-    memset(dX.edge, 0, size * sizeof(double))
-    memset(dX.q, 0, T * LP * sizeof(double))
-    for t in range(T):
-        if pairs:
-            M, R = X.P + t * size, dX.e + t * size
-        total = 0
-        for j in range(L):
-            da[t * LP + j] = X.a[t * LP + j] * X.z[t] * dX.psi[t * LP + j]
-        if t:
-            for i in range(L):
-                for j in range(L):
-                    m = M[i * LP + j] * X.x[t * LP + j]
-                    da[t * LP + j] += m * (R[i * LP + j] * X.a[(t - 1) * LP + i] + da[(t - 1) * LP + i])
-        for j in range(L):
-            total += da[t * LP + j]
-        dX.z[t] = total
-        for j in range(L):
-            da[t * LP + j] = (da[t * LP + j] - X.a[t * LP + j] * total) / X.z[t]
+    differentiate_forward(W, V, T, pairs, X, dX)
     for j in range(L):
         X.b[(T - 1) * LP + j], db[(T - 1) * LP + j] = 1, 0
     for t in range(T - 1, -1, -1):
@@ -381,3 +376,31 @@ cdef void differentiate(const Weights* W, const Weights* V, const Tokens* s, int
                 if pairs:
                     dX.P[t * size + i * LP + j] = m
             X.b[(t - 1) * LP + i], db[(t - 1) * LP + i] = total, tangent
+
+
+cdef void differentiate_forward(const Weights* W, const Weights* V, int64_t T, bint pairs, const Lattice* X, Lattice* dX) noexcept nogil:
+    """a and z of dX. Its sums begin at zero."""
+    cdef int64_t t, size = X.L * X.LP
+    cdef int i, j, L = X.L, LP = X.LP
+    cdef const double* M = W.M
+    cdef const double* R = V.trans
+    cdef double* da = dX.a
+    cdef double m, total
+    memset(dX.edge, 0, size * sizeof(double))
+    memset(dX.q, 0, T * LP * sizeof(double))
+    for t in range(T):
+        if pairs:
+            M, R = X.P + t * size, dX.e + t * size
+        total = 0
+        for j in range(L):
+            da[t * LP + j] = X.a[t * LP + j] * X.z[t] * dX.psi[t * LP + j]
+        if t:
+            for i in range(L):
+                for j in range(L):
+                    m = M[i * LP + j] * X.x[t * LP + j]
+                    da[t * LP + j] += m * (R[i * LP + j] * X.a[(t - 1) * LP + i] + da[(t - 1) * LP + i])
+        for j in range(L):
+            total += da[t * LP + j]
+        dX.z[t] = total
+        for j in range(L):
+            da[t * LP + j] = (da[t * LP + j] - X.a[t * LP + j] * total) / X.z[t]

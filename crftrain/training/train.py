@@ -14,6 +14,7 @@ import numpy as np
 from .. import __version__
 from ..chain._occurrence_list import listed_bytes
 from ..chain._problem import Problem
+from ..chain._sequences import order_occurrences
 from ..chain.layout import arrange, number
 from ..chain.memory import free_memory
 from ..errors import TrainingError
@@ -101,6 +102,7 @@ def numbered(settings, corpus, vocabulary, started=None):
     started = time.perf_counter() if started is None else started
     dense = number(corpus, vocabulary) if settings.features == "observed" else 0
     layout = arrange(corpus, vocabulary, features=settings.features, transitions=settings.transitions, dense=dense)
+    order_occurrences(corpus, layout)
     return Training(corpus, vocabulary, dense, layout, time.perf_counter() - started)
 
 

@@ -620,11 +620,12 @@ static void FN(exchange)(int64_t n, double *x, float *memory) {
 #include "_simd_adagrad.h"
 
 static const Simd FN(table) = {
-    NAME, FN(gather), FN(scatter), FN(gather_listed), FN(scatter_listed),
-    FN(scatter_present), FN(exp_rows), FN(forward), FN(backward), FN(outer), FN(viterbi),
-    FN(settle), FN(settle_rows), FN(dot), FN(axpy), FN(tangent), FN(log_sums),
-    FN(keep_present), FN(exchange), FN(scatter_rated), FN(fade), FN(adapt), FN(look_up),
-    FN(adagrad_sleep), FN(adagrad_step),
+    .name = NAME, .gather = FN(gather), .scatter = FN(scatter), .gather_listed = FN(gather_listed),
+    .scatter_listed = FN(scatter_listed), .scatter_present = FN(scatter_present), .exp_rows = FN(exp_rows),
+    .forward = FN(forward), .backward = FN(backward), .outer = FN(outer), .viterbi = FN(viterbi), .settle = FN(settle),
+    .settle_rows = FN(settle_rows), .dot = FN(dot), .axpy = FN(axpy), .tangent = FN(tangent), .log_sums = FN(log_sums),
+    .keep_present = FN(keep_present), .exchange = FN(exchange), .scatter_rated = FN(scatter_rated), .fade = FN(fade),
+    .adapt = FN(adapt), .look_up = FN(look_up), .adagrad_sleep = FN(adagrad_sleep), .adagrad_step = FN(adagrad_step),
 };
 
 #undef V

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t
 
+from ...chain._blocks cimport Gradient
 from ._sampling cimport Sampler
 from ..loop._sequential cimport Sequential
 from ._table cimport Table
@@ -19,3 +20,4 @@ cdef class SampledSteps(Sequential):
 
 cdef class TableSteps(SampledSteps):
     cdef readonly Table table
+    cdef Gradient gradient              # while refresh() sums it

@@ -1,7 +1,6 @@
 """The steps of the stochastic average gradient; see sag.py."""
 
-from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport NAN, isnan
+from libc.math cimport isnan
 from libc.stdint cimport int64_t
 
 import numpy as np
@@ -9,8 +8,7 @@ import numpy as np
 from ...chain._blocks cimport Gradient
 from ..loop._sequential cimport Sequential
 
-from ...errors import TrainingError
-
+cdef int REFRESH = 0
 cdef double FLAT = 1e-8         # no search where |g|^2 is not larger
 
 
@@ -95,29 +93,27 @@ cdef class TableSteps(SampledSteps):
 
     def refresh(self):
         """Every unit once at the settled w: fills the table and d anew; returns the exact mean gradient, without penalty."""
-        cdef int64_t u
-        cdef Gradient gradient = Gradient(self.lazy.layout)
         mean = np.zeros(self.lazy.layout.n_features)
-        gradient.use(mean)
-        cdef double f
+        self.gradient = Gradient(self.lazy.layout)
+        self.gradient.use(mean)
         self.table.clear()
         self.lazy.clear_d()
-        for u in range(self.n_units):
-            if u % 1000 == 0:
-                PyErr_CheckSignals()
-            with nogil:
-                f = self.evaluate(u)
-                if not isnan(f):
-                    gradient.add_tokens(self.s, self.first(u), self.length(u), self.X)
-                    self.losses[u] = f
-                    if self.sampler.visit(u) and not self.learn_constant(u, f, True) or self.table.exchange(self, u) < 0:
-                        f = NAN
-            if isnan(f):
-                raise TrainingError(f"sequence {self.units[u] + 1}", "its loss is not finite", "weights of moderate size")
-        self.count_passes()
-        gradient.collect()
+        self.each(REFRESH, self.n_units)
+        self.gradient.collect()
+        self.gradient = None
         mean /= self.n_units
         return mean
+
+    cdef int64_t visit(self, int what, int64_t u) noexcept nogil:
+        """Add to the mean gradient, and put into the table."""
+        cdef double f = self.evaluate(u)
+        if isnan(f):
+            return -1 - u
+        self.gradient.add_tokens(self.s, self.first(u), self.length(u), self.X)
+        self.losses[u] = f
+        if self.sampler.visit(u) and not self.learn_constant(u, f, True) or self.table.exchange(self, u) < 0:
+            return -1 - u
+        return u
 
     def state(self):
         return {**SampledSteps.state(self), **self.table.state()}

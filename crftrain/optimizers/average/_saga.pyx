@@ -4,6 +4,7 @@ from libc.math cimport isnan
 from libc.stdint cimport int32_t, int64_t
 
 from ..._kernels cimport Blocks, scatter_pairs
+from ...chain._blocks cimport numbers_from
 from ..weights._prox cimport ProxWeights
 from ._sag cimport TableSteps
 from ..loop._sequential cimport scale_residual
@@ -123,7 +124,7 @@ cdef class ProxSagaSteps(SagaSteps):
         cdef double* delta
         cdef double* w = self.prox.v.pairs.w
         cdef const double* d = self.prox.d.pairs.w
-        blocks.w = delta = &self.local.pair_vector[0] - blocks.ptr[0]
+        blocks.w = delta = numbers_from(&self.local.pair_vector[0], blocks.ptr[0])
         scatter_pairs(self.s, &blocks, first, T, self.X)
         for k in range(self.s.pairs.ptr[first], self.s.pairs.ptr[first + T]):
             b = self.s.pairs.attr[k]

@@ -1,7 +1,6 @@
 """The steps of stochastic variance-reduced gradient; see svrg.py."""
 
-from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport NAN, isnan
+from libc.math cimport isnan
 from libc.stdint cimport int64_t
 
 import numpy as np
@@ -11,7 +10,7 @@ from ...chain._blocks cimport Scorer
 from ._sag cimport SampledSteps
 from ..loop._sequential cimport scale_residual
 
-from ...errors import TrainingError
+cdef int START = 0, ANCHOR = 1
 
 
 cdef class SvrgSteps(SampledSteps):
@@ -57,45 +56,32 @@ cdef class SvrgSteps(SampledSteps):
 
     def start_pass(self):
         """SAG's first pass without a table: each unit once, in the given order; d is the sum of their gradients so far."""
-        cdef int64_t u, k
-        cdef double f
-        for k in range(self.order.shape[0]):
-            if k % 1000 == 0:
-                PyErr_CheckSignals()
-            with nogil:
-                u = self.order[k]
-                f = self.evaluate(u)
-                self.sampler.visit(u)
-                if not isnan(f) and self.learn_constant(u, f, True):
-                    self.lazy.add_to_d(self.s, self.first(u), self.length(u), self.X)
-                    self.lazy.step(self.sampler.step_size(), self.l2, self.sampler.seen)
-                else:
-                    f = NAN
-            if isnan(f):
-                raise TrainingError(f"sequence {self.units[u] + 1}", "its loss is not finite", "weights of moderate size")
-        self.count_passes()
+        self.each(START, self.order.shape[0])
 
     def take_anchor(self):
         """w as it is becomes the anchor: a full pass for d and the exact losses; returns the exact gap."""
-        cdef int64_t u
-        cdef double f = 0
         self.lazy.settle_and_measure(0, 0)
         self.lazy.clear_d()
-        for u in range(self.n_units):
-            if u % 1000 == 0:
-                PyErr_CheckSignals()
-            with nogil:
-                f = self.evaluate(u)
-                self.losses[u] = f
-                if self.sampler.visit(u) and not isnan(f):
-                    self.learn_constant(u, f, True)
-                self.lazy.add_to_d(self.s, self.first(u), self.length(u), self.X)
-            if isnan(f):
-                raise TrainingError(f"sequence {self.units[u] + 1}", "its loss is not finite", "weights of moderate size")
-        self.count_passes()
+        self.each(ANCHOR, self.n_units)
         gap = self.settle()
         self.set_anchor()
         return gap
+
+    cdef int64_t visit(self, int what, int64_t k) noexcept nogil:
+        """Add a unit's gradient to d; at the start w takes a step of SAG at once."""
+        cdef int64_t u = self.order[k] if what == START else k
+        cdef double f = self.evaluate(u)
+        cdef bint first = self.sampler.visit(u)
+        if isnan(f):
+            return -1 - u
+        if what == ANCHOR:
+            self.losses[u] = f
+        if (first or what == START) and not self.learn_constant(u, f, True):
+            return -1 - u
+        self.lazy.add_to_d(self.s, self.first(u), self.length(u), self.X)
+        if what == START:
+            self.lazy.step(self.sampler.step_size(), self.l2, self.sampler.seen)
+        return u
 
     def set_anchor(self):
         self.anchor_w[:] = self.lazy.w

@@ -18,7 +18,7 @@ from libc.string cimport memset
 import numpy as np
 
 from ..._kernels cimport Blocks, Lattice, Tokens, scatter_pairs, simd
-from ...chain._blocks cimport BlockView
+from ...chain._blocks cimport BlockView, numbers_from
 from ...chain._problem cimport Problem
 from ..loop._sequential cimport Sequential
 from ._store cimport Change, Store, minus, swap, fetch as bring
@@ -174,7 +174,7 @@ cdef class Sparse(Table):
         cdef int32_t b
         cdef double* values
         cdef double* d = at.lazy.d.pairs.w
-        blocks.w = &at.local.pair_vector[0] - blocks.ptr[0]
+        blocks.w = numbers_from(&at.local.pair_vector[0], blocks.ptr[0])
         scatter_pairs(at.s, &blocks, first, T, at.X)
         for k in range(at.s.pairs.ptr[first], at.s.pairs.ptr[first + T]):
             b = at.s.pairs.attr[k]

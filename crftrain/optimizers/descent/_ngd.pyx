@@ -40,10 +40,15 @@ cdef class NgdSteps(OrderedSteps):
     def __init__(self, problem, w, *, weights, transform, batch=1):
         OrderedSteps.__init__(self, problem, w, weights=weights, batch=batch)
         self.transform, self.change = transform, LocalUpdate(self.lazy)
+        self.list_rows()
 
     def turn_to(self, Sequences sequences, *, batch=1):
         OrderedSteps.turn_to(self, sequences, batch=batch)
-        cdef int64_t[::1] nothing = np.zeros(len(sequences.corpus.nodes.ptr), np.int64)
+        self.list_rows()
+
+    def list_rows(self):
+        """What is found out once about the units."""
+        cdef int64_t[::1] nothing = np.zeros(self.s.seq[self.sequences.n] + 1, np.int64)
         self.keep, self.valued, self.pairs = [nothing], self.s.nodes.value != NULL, self.s[0]
         self.pairs.nodes.ptr = self.pairs.nodes.split = &nothing[0]
         self.collect(*self.numbered(self.problem.layout.n_attributes))

@@ -6,7 +6,7 @@ from ..._kernels cimport Lattice, Tokens
 from ..average._sampling cimport Sampler
 from ..loop._sequential cimport Sequential
 
-cdef enum Sweep:                        # what each() does with a sequence
+cdef enum Sweep:                        # what look_at() does with a sequence
     BEGIN                               # set alpha_i; X holds mu - gold
     MEASURE                             # gaps[i]
     TRY                                 # BatchOegSteps: alpha_i after a step; X holds mu - gold
@@ -36,7 +36,7 @@ cdef class DualSteps(Sequential):
     cdef const int64_t[::1] order       # the first draws
     cdef int64_t drawn
     cdef int64_t next_unit(self) noexcept nogil
-    cdef bint each(self, Sweep what, int64_t u) noexcept nogil      # False: failure
+    cdef bint look_at(self, Sweep what, int64_t u) noexcept nogil      # False: failure
     cdef bint look(self, int64_t u) noexcept nogil                  # X.psi, X.e and the transitions under w; room in X and Y
     cdef double oracle_by_position(self, int64_t u, Lattice* Y) noexcept nogil  # log Z of Y.psi and Y.e; Y.q, Y.edge, Y.P
     cdef double score(self, int64_t u, const Lattice* X) noexcept nogil         # <psi, X>

@@ -10,7 +10,6 @@ KL(alpha_i || p_i(w)); their mean is f(w) - D(alpha) and not below f(w) - f*. Wi
 so a step touches only the blocks of i. w is plain: nothing is owed (_lazy with beta = 1 and S = 0).
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
@@ -20,8 +19,6 @@ import numpy as np
 from ..._kernels cimport Lattice, backward, forward, lattice_fit, minus_gold, simd
 from ...chain._blocks cimport aligned
 from ..loop._sequential cimport Sequential, scale_residual
-
-from ...errors import TrainingError
 
 
 cdef class Parts:
@@ -64,23 +61,20 @@ cdef class DualSteps(Sequential):
         self.drawn += 1
         return u
 
-    cdef bint each(self, Sweep what, int64_t u) noexcept nogil:
+    cdef bint look_at(self, Sweep what, int64_t u) noexcept nogil:
         return False
 
     def sweep(self, Sweep what):
         """Every sequence once."""
-        cdef int64_t u
-        cdef bint good = True
-        for u in range(self.n_units):
-            if u % 100 == 0:
-                PyErr_CheckSignals()
-            with nogil:
-                good = self.each(what, u)
-                if good and what in (BEGIN, TRY):
-                    self.lazy.add_to_d(self.s, self.first(u), self.length(u), self.X)
-            if not good:
-                raise TrainingError(f"sequence {u + 1}", "its loss is not finite", "weights of moderate size")
-        self.count_passes()
+        self.each(what, self.n_units)
+
+    cdef int64_t visit(self, int what, int64_t u) noexcept nogil:
+        """What look_at() does with it; at some times it is added to d."""
+        if not self.look_at(<Sweep> what, u):
+            return -1 - u
+        if what == BEGIN or what == TRY:
+            self.lazy.add_to_d(self.s, self.first(u), self.length(u), self.X)
+        return u
 
     def begin(self):
         """alpha at its start, and w(alpha)."""

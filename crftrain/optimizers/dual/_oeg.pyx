@@ -55,7 +55,7 @@ cdef class OegSteps(DualSteps):
         self.eta[u] = min(1.05 * eta, LONGEST)
         return u
 
-    cdef bint each(self, Sweep what, int64_t u) noexcept nogil:
+    cdef bint look_at(self, Sweep what, int64_t u) noexcept nogil:
         return self.look(u) and (self.begin_at(u) if what == BEGIN else self.measure_at(u))
 
     cdef bint begin_at(self, int64_t u) noexcept nogil:
@@ -161,10 +161,10 @@ cdef class OegSteps(DualSteps):
 cdef class BatchOegSteps(OegSteps):
     """Every sequence with one w and one eta, which is halved until the dual rises."""
 
-    cdef bint each(self, Sweep what, int64_t u) noexcept nogil:
+    cdef bint look_at(self, Sweep what, int64_t u) noexcept nogil:
         cdef double entropy
         if what in (BEGIN, MEASURE):
-            return OegSteps.each(self, what, u)
+            return OegSteps.look_at(self, what, u)
         if not self.look(u):
             return False
         self.mix(u, self.eta[u])

@@ -120,7 +120,7 @@ cdef class SdcaSteps(DualSteps):
         for k in range(3):
             sums[k] -= inner[k]
 
-    cdef bint each(self, Sweep what, int64_t u) noexcept nogil:
+    cdef bint look_at(self, Sweep what, int64_t u) noexcept nogil:
         if what == BEGIN:
             return self.begin_at(u)
         self.compare(u)

@@ -15,6 +15,7 @@ from libc.stdlib cimport free, malloc
 import numpy as np
 
 from ..._kernels cimport Blocks, scatter_pairs
+from ...chain._blocks cimport numbers_from
 
 
 cdef class LocalUpdate(LocalGradient):
@@ -51,7 +52,7 @@ cdef class LocalUpdate(LocalGradient):
         self.put(X.edge, self.L * self.LP, &self.lazy.v_edge[0], &self.lazy.d_edge[0])
         if s.pairs.ptr == NULL:
             return square
-        own.w = &self.pair_vector[0] - own.ptr[0]
+        own.w = numbers_from(&self.pair_vector[0], own.ptr[0])
         scatter_pairs(s, &own, first, T, X)
         for k in range(s.pairs.ptr[first], s.pairs.ptr[first + T]):
             a = s.pairs.attr[k]

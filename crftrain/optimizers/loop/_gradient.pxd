@@ -25,6 +25,8 @@ cdef class LocalGradient:
     cdef void scores(self, int64_t first, int64_t T, double* psi) noexcept nogil
     cdef void keep_present_labels(self) noexcept nogil
     cdef bint number(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil
+    cdef bint room_to_number(self, int64_t n) noexcept nogil
+    cdef void mark_attributes(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil
     cdef bint room(self) noexcept nogil
     cdef void release(self) noexcept nogil
     cdef double pairs(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X, double* e) noexcept nogil

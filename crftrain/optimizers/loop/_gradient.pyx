@@ -13,6 +13,7 @@ from libc.string cimport memset
 import numpy as np
 
 from ..._kernels cimport Weights, gather_pairs, scatter_pairs, simd
+from ...chain._blocks cimport labels_from, numbers_from
 
 cdef class LocalGradient:
     def __init__(self, LazyWeights lazy):
@@ -39,22 +40,51 @@ cdef class LocalGradient:
 
     cdef bint number(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil:
         """Give the attributes of T tokens numbers here; False: no memory."""
-        cdef int64_t begin = s.nodes.ptr[first], n = s.nodes.ptr[first + T] - begin, t, k, p, at
+        cdef int64_t begin = s.nodes.ptr[first], n = s.nodes.ptr[first + T] - begin, k, p, at
         cdef int32_t a
         cdef const int64_t* ptr = self.lazy.v.nodes.ptr
-        if n > self.room_occurrences or self.ptr == NULL:    # there may be no occurrence at all
-            free(self.attr)
-            free(self.dense)
-            free(self.sparse)
-            free(self.ptr)
-            self.room_occurrences = n + n // 2 + 64
-            self.attr = <int32_t*> malloc(self.room_occurrences * sizeof(int32_t))
-            self.dense = <int32_t*> malloc(self.room_occurrences * sizeof(int32_t))
-            self.sparse = <int32_t*> malloc(self.room_occurrences * sizeof(int32_t))
-            self.ptr = <int64_t*> malloc((self.room_occurrences + 1) * sizeof(int64_t))
-            if self.attr == NULL or self.dense == NULL or self.sparse == NULL or self.ptr == NULL:
-                self.release()
-                return False
+        if not self.room_to_number(n):
+            return False
+        self.mark_attributes(s, first, T)
+        for k in range(n):
+            self.attr[k] = self.mark[s.nodes.attr[begin + k]] - 1
+        for k in range(self.n_dense):
+            self.mark[self.dense[k]] = 0
+        if not self.room():
+            return False
+        for k in range(self.n_sparse):
+            a, at = self.sparse[k], self.ptr[k]
+            self.mark[a] = 0
+            for p in range(ptr[a], ptr[a + 1]):
+                self.label[at + p - ptr[a]] = self.lazy.v.nodes.label[p]
+        self.occurrences.ptr, self.occurrences.split, self.occurrences.value = s.nodes.ptr, s.nodes.split, s.nodes.value
+        self.occurrences.attr = labels_from(self.attr, begin)
+        self.blocks.rows, self.blocks.w, self.blocks.ptr, self.blocks.label = self.rows, self.w, self.ptr, self.label
+        return True
+
+    cdef bint room_to_number(self, int64_t n) noexcept nogil:
+        """For so many occurrences; False: no memory."""
+        if n <= self.room_occurrences and self.ptr != NULL:     # there may be no occurrence at all
+            return True
+        free(self.attr)
+        free(self.dense)
+        free(self.sparse)
+        free(self.ptr)
+        self.room_occurrences = n + n // 2 + 64
+        self.attr = <int32_t*> malloc(self.room_occurrences * sizeof(int32_t))
+        self.dense = <int32_t*> malloc(self.room_occurrences * sizeof(int32_t))
+        self.sparse = <int32_t*> malloc(self.room_occurrences * sizeof(int32_t))
+        self.ptr = <int64_t*> malloc((self.room_occurrences + 1) * sizeof(int64_t))
+        if self.attr == NULL or self.dense == NULL or self.sparse == NULL or self.ptr == NULL:
+            self.release()
+            return False
+        return True
+
+    cdef void mark_attributes(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil:
+        """List the dense and the sparse ones; mark[a] is an attribute's number in its list, plus 1."""
+        cdef const int64_t* ptr = self.lazy.v.nodes.ptr
+        cdef int64_t t, k
+        cdef int32_t a
         self.n_dense = self.n_sparse = 0
         self.ptr[0] = 0
         for t in range(first, first + T):
@@ -70,21 +100,6 @@ cdef class LocalGradient:
                         self.n_sparse += 1
                         self.ptr[self.n_sparse] = self.ptr[self.n_sparse - 1] + ptr[a + 1] - ptr[a]
                         self.mark[a] = self.n_sparse
-        for k in range(n):
-            self.attr[k] = self.mark[s.nodes.attr[begin + k]] - 1
-        for k in range(self.n_dense):
-            self.mark[self.dense[k]] = 0
-        if not self.room():
-            return False
-        for k in range(self.n_sparse):
-            a, at = self.sparse[k], self.ptr[k]
-            self.mark[a] = 0
-            for p in range(ptr[a], ptr[a + 1]):
-                self.label[at + p - ptr[a]] = self.lazy.v.nodes.label[p]
-        self.occurrences.ptr, self.occurrences.split, self.occurrences.value = s.nodes.ptr, s.nodes.split, s.nodes.value
-        self.occurrences.attr = self.attr - begin
-        self.blocks.rows, self.blocks.w, self.blocks.ptr, self.blocks.label = self.rows, self.w, self.ptr, self.label
-        return True
 
     cdef bint room(self) noexcept nogil:
         """Rows and weights for the numbers given, all zero; False: no memory."""
@@ -160,7 +175,7 @@ cdef class LocalGradient:
         cdef int64_t k, p
         cdef int32_t b
         cdef double square = 0
-        blocks.w = &self.pair_vector[0] - blocks.ptr[0]
+        blocks.w = numbers_from(&self.pair_vector[0], blocks.ptr[0])
         scatter_pairs(s, &blocks, first, T, X)
         W.L, W.LP, W.pairs, W.trans = self.L, self.LP, blocks, X.edge
         gather_pairs(&W, s, first, T, e)

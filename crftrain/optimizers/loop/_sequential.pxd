@@ -1,4 +1,4 @@
-"""The only per-sequence loop."""
+"""The one loop over sequences that steps have."""
 
 from libc.stdint cimport int32_t, int64_t
 
@@ -28,6 +28,8 @@ cdef class Sequential:
     cdef int32_t[::1] satisfied, skip   # [n_units] searches in a row without doubling, searches still to be left out
     cdef bint skipping
     cdef bint pairs_wanted              # evaluate() leaves P too
+    cdef int each(self, int what, int64_t count) except -1                  # visit(what, k) for k = 0 .. count - 1
+    cdef int64_t visit(self, int what, int64_t k) noexcept nogil            # a unit, or -1 - unit where its loss is not finite
     cdef int64_t visit_next(self) noexcept nogil                            # the step: a unit, or -1 on failure
     cdef double evaluate(self, int64_t u) noexcept nogil
     cdef double residual(self, int64_t i, Lattice* Z) noexcept nogil

@@ -1,6 +1,7 @@
-"""The only per-sequence loop: without the GIL, interruptible, its randomness from numpy's bit generator.
+"""The one loop over sequences that steps have: without the GIL, interruptible, its randomness from numpy's bit generator.
 
-A subclass says what a step does with one unit (a sequence, or `batch` of them in a row); run() repeats it. Shared here:
+A subclass says what a step does with one unit (a sequence, or `batch` of them in a row), visit_next(), which run() repeats; and what else
+is to be done with each unit, visit(). Shared here:
 
     evaluate    settle the unit's blocks, gather, forward, backward: its loss, and q and edge minus gold
     search      the constant L of a unit: double it until  f_i(w - g/L) <= f_i(w) - |g|^2 / 2L   (Beck and Teboulle 2009);
@@ -34,6 +35,7 @@ from ...chain._sequences cimport Sequences
 
 from ...errors import TrainingError
 
+cdef int STEP = -1              # what run() does; subclasses number the rest from 0
 cdef int64_t TRIALS = 100
 cdef int32_t MOST = 20          # the longest run of searches left out is 2^(MOST-1)
 
@@ -45,7 +47,8 @@ cdef class Sequential:
         self.problem = problem
         self.lazy = LazyWeights(problem.layout, w) if lazy is None else lazy
         self.local = LocalGradient(self.lazy)
-        self.turn_to(problem.sequences, batch=batch)
+        self.skipping = skip
+        Sequential.turn_to(self, problem.sequences, batch=batch)
         self.scale = <double> self.n_units / problem.n_sequences
         self.X, self.Y = lattice_new(L), lattice_new(L)
         if self.X == NULL or self.Y == NULL:
@@ -54,8 +57,6 @@ cdef class Sequential:
         self.edge_sum, self.trial_trans, self.trial_M, self.trial_MT = aligned(size), aligned(size), aligned(size), aligned(size)
         self.trial.L, self.trial.LP = L, self.X.LP
         self.trial.trans, self.trial.M, self.trial.MT = &self.trial_trans[0], &self.trial_M[0], &self.trial_MT[0]
-        self.satisfied, self.skip = np.zeros(self.n_units, np.int32), np.zeros(self.n_units, np.int32)
-        self.skipping = skip
 
     def __dealloc__(self):
         lattice_free(self.X)
@@ -67,23 +68,30 @@ cdef class Sequential:
         self.sequences, self.s = sequences, &sequences.s
         self.units = np.append(np.arange(0, sequences.n, batch), sequences.n)
         self.n_units = self.units.shape[0] - 1
+        self.satisfied, self.skip = np.zeros(self.n_units, np.int32), np.zeros(self.n_units, np.int32)
 
     def run(self, int64_t steps):
-        """So many steps; signals are looked at in between."""
+        """So many steps."""
+        self.each(STEP, steps)
+
+    cdef int each(self, int what, int64_t count) except -1:
+        """Signals are looked at after so many tokens, however long the units are."""
         cdef int64_t done = 0, tokens, u = 0, slice = tokens_between_signals(self.X.L)
-        while done < steps and u >= 0:
+        while done < count and u >= 0:
             PyErr_CheckSignals()
             tokens = 0
             with nogil:
-                while done < steps and tokens < slice:
-                    u = self.visit_next()
+                while done < count and tokens < slice:
+                    u = self.visit_next() if what == STEP else self.visit(what, done)
                     if u < 0:
                         break
                     tokens += self.length(u)
                     done += 1
         self.count_passes()
         if u < 0:
-            raise TrainingError(f"step {done + 1} of the pass", "the loss of a sequence is not finite", "weights of moderate size")
+            place = f"step {done + 1} of the pass" if what == STEP else f"sequence {self.units[-1 - u] + 1}"
+            raise TrainingError(place, "the loss of a sequence is not finite", "weights of moderate size")
+        return 0
 
     def count_passes(self):
         self.problem.passes += <double> self.runs / self.problem.n_sequences
@@ -91,6 +99,9 @@ cdef class Sequential:
 
     cdef int64_t visit_next(self) noexcept nogil:
         return -1
+
+    cdef int64_t visit(self, int what, int64_t k) noexcept nogil:
+        return -1 - k
 
     cdef int64_t first(self, int64_t u) noexcept nogil:
         """The unit's first token."""

@@ -18,6 +18,7 @@ cdef class MarginSteps(Sequential):
     cdef readonly int64_t updates       # and how often the weights changed
     cdef double total, augment
     cdef bint averaging
+    cdef int64_t search_path(self, int64_t u, int64_t* start, int64_t* end) noexcept nogil
     cdef void set_difference(self, const int32_t* gold, int64_t start, int64_t end, int64_t T, bint pairs) noexcept nogil
     # of a subclass; learn_from() at least
     cdef bint left_out(self, int64_t u) noexcept nogil

@@ -37,32 +37,19 @@ cdef class MarginSteps(Sequential):
         return self.total / len(order)
 
     cdef int64_t visit_next(self) noexcept nogil:
-        cdef int64_t u = self.order[self.at], first = self.first(u), T = self.length(u), t, start = T, end = 0, errors = 0
-        cdef int LP = self.X.LP
+        cdef int64_t u = self.order[self.at], first = self.first(u), T = self.length(u), start = T, end = 0, errors
         cdef const int32_t* gold = self.s.label + first
         cdef bint pairs = self.s.pairs.ptr != NULL
-        cdef double square, margin, best
+        cdef double square, margin
         cdef Lattice Z
         self.at += 1
         self.runs += 1
         if self.left_out(u):
             return u
-        if not lattice_fit(self.X, T, pairs):
-            return -1
         # 1)
-        simd.gather(&self.s.nodes, &self.lazy.v.nodes, first, T, self.X.L, LP, self.X.psi)
-        if pairs:
-            gather_pairs(&self.lazy.W, self.s, first, T, self.X.e)
-        if self.augment != 0:
-            for t in range(T):
-                self.X.psi[t * LP + gold[t]] -= self.augment
-        best = viterbi(&self.lazy.W, self.s, u, self.X, &self.path[0])
-        if not isfinite(best):
+        errors = self.search_path(u, &start, &end)
+        if errors < 0:
             return -1
-        for t in range(T):
-            if self.path[t] != gold[t]:
-                errors += 1
-                start, end = min(start, t), t + 1
         self.wrong += errors
         self.done += 1
         if errors == 0:
@@ -83,6 +70,28 @@ cdef class MarginSteps(Sequential):
             self.total += self.learn_from(u, margin, errors, square)
         self.change.clear()
         return u
+
+    cdef int64_t search_path(self, int64_t u, int64_t* start, int64_t* end) noexcept nogil:
+        """The best path, its wrong labels, and the stretch from the first to the last of them; -1: no memory, or no path."""
+        cdef int64_t first = self.first(u), T = self.length(u), t, errors = 0
+        cdef int LP = self.X.LP
+        cdef const int32_t* gold = self.s.label + first
+        cdef bint pairs = self.s.pairs.ptr != NULL
+        if not lattice_fit(self.X, T, pairs):
+            return -1
+        simd.gather(&self.s.nodes, &self.lazy.v.nodes, first, T, self.X.L, LP, self.X.psi)
+        if pairs:
+            gather_pairs(&self.lazy.W, self.s, first, T, self.X.e)
+        if self.augment != 0:
+            for t in range(T):
+                self.X.psi[t * LP + gold[t]] -= self.augment
+        if not isfinite(viterbi(&self.lazy.W, self.s, u, self.X, &self.path[0])):
+            return -1
+        for t in range(T):
+            if self.path[t] != gold[t]:
+                errors += 1
+                start[0], end[0] = min(start[0], t), t + 1
+        return errors
 
     cdef void set_difference(self, const int32_t* gold, int64_t start, int64_t end, int64_t T, bint pairs) noexcept nogil:
         """q, edge and P of the path minus those of the gold labels."""

@@ -12,6 +12,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from ..._kernels cimport Blocks, Tokens, scatter_pairs
+from ...chain._blocks cimport numbers_from
 
 
 cdef class SleepingWeights(DescentWeights):
@@ -106,7 +107,7 @@ cdef class SleepingSteps(OrderedSteps):
         cdef int32_t b
         cdef double* v
         cdef double* d
-        blocks.w = &self.local.pair_vector[0] - blocks.ptr[0]
+        blocks.w = numbers_from(&self.local.pair_vector[0], blocks.ptr[0])
         scatter_pairs(self.s, &blocks, first, T, self.X)
         for k in range(self.s.pairs.ptr[first], self.s.pairs.ptr[first + T]):
             b = self.s.pairs.attr[k]
