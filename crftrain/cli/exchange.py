@@ -7,7 +7,7 @@ import click
 from ..errors import ModelError
 from .base import Command
 
-PROGRAMS = ("crfsuite", "wapiti")
+PROGRAMS = ("crfsuite", "wapiti", "crfpp")
 
 
 @click.command(cls=Command)

@@ -1,7 +1,8 @@
 """Template dialects: the same lines mean slightly different things to CRF++ and to Wapiti. A line `#dialect NAME` chooses one.
 
     crftrain   outside of the sentence every macro gives _B-1, _B+2 and so on, and letters are Unicode's
-    crfpp      the same, and what CRF++ has not is an error: macros but %x, @, rows beyond 8, lines with *
+    crfpp      the same, blanks at the ends of a line are part of it, and what CRF++ has not is an error: macros but %x, @, rows
+               beyond 8, lines with *
     wapiti     outside stands the cell _x-1 .. _x-4, _x-#, or _x+1 .. _x+4, _x+#, to which macros are applied as to any other;
                patterns and capitals look at bytes, whose letters are ASCII's; lines begin with u, b or *; a # begins a comment
                wherever it stands
@@ -30,10 +31,13 @@ class Dialect:
     lower: Callable = str.lower
     test: Callable | None = None  # a pattern -> the function of %t, where it is not that of the template's MACROS
     match: Callable | None = None  # the same for %m
+    trimmed: bool = True  # white space at the ends of a line counts for nothing
     borders: tuple | None = None  # the cells before the sentence and after it, by distance; the last stands for all beyond
 
     def line(self, source):
         """A line as it counts: without what the dialect takes for a comment."""
+        if not self.trimmed:
+            return "" if source.startswith("#") else source
         source = source.strip(" \t\r")
         if self.borders and source:  # Wapiti
             source = source.partition("#")[0].rstrip()
@@ -69,7 +73,7 @@ DIALECTS = {
     dialect.name: dialect
     for dialect in (
         Dialect("crftrain"),
-        Dialect("crfpp", kinds="UB", macros="x", capitals=False, absolute=False, furthest=8),
+        Dialect("crfpp", kinds="UB", macros="x", capitals=False, absolute=False, furthest=8, trimmed=False),
         Dialect(
             "wapiti",
             macros="xtm",

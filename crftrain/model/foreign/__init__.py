@@ -8,7 +8,7 @@ from importlib import import_module
 
 from ...errors import CrftrainError, ModelError
 
-FORMATS = ("crfsuite", "wapiti")
+FORMATS = ("crfsuite", "wapiti", "crfpp")
 HEAD = 16  # bytes that tell what a file is
 
 
