@@ -85,7 +85,7 @@ def test_the_text_form_by_hand_and_the_binary_one_of_it():
     binary = b"".join(crfpp.image(model))
     assert struct.unpack_from("<IidII", binary) == (100, 0, 1.0, 2 + 4, 1)
     labels = "B-\u00e9\0O\0".encode()
-    templates = b"U:%x[0,0]\0B\0" + bytes(2)
+    templates = b"U:%x[0,0]\0B\0" + bytes(1)
     assert binary[28:].startswith(struct.pack("<I", len(labels)) + labels + struct.pack("<I", len(templates)) + templates)
     assert binary.endswith(struct.pack("<6f", 1.5, -2, 0.25, 0, 0.5, 0))
     assert by_name(foreign.read("crfpp", binary)) == WEIGHTS
