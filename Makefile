@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 SOURCES := setup.py pyproject.toml $(shell find crftrain -name '*.pyx' -o -name '*.pxd' -o -path '*/simd/*.[ch]')
 
-.PHONY: build demo test lint man bench bench-quick clean
+.PHONY: build demo test lint man bench bench-quick wheel release clean
 
 build: $(VENV)/built
 $(VENV)/built: $(SOURCES)
@@ -36,6 +36,15 @@ bench: build
 bench-quick: build
 	$(BIN)/python bench/bench.py --quick
 
+# A wheel and an sdist in dist/, looked at by the tools that an index would use, installed into an empty environment, and used there.
+wheel: build
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[release]"
+	sh tests/packaging/wheel.sh $(BIN)
+
+# All that must hold before a version is published; publishing itself is left to whoever may.
+release: lint test wheel
+	$(BIN)/python tests/packaging/release.py dist
+
 clean:
-	rm -rf build docs/man $(VENV) *.egg-info
+	rm -rf dist build docs/man $(VENV) *.egg-info
 	find crftrain -name '*.so' -delete -o -name '_*.c' ! -path '*/simd/*' -delete

@@ -1,4 +1,8 @@
-"""The compiled modules, and only that: every .pyx in the package is an extension of the same name."""
+"""The compiled modules, and only that: every .pyx in the package is an extension of the same name.
+
+CRFTRAIN_ABI3=1 builds one wheel for CPython 3.11 and all that follow it (Python's limited API); without it a wheel serves
+the Python that builds it.
+"""
 
 import os
 from pathlib import Path
@@ -11,8 +15,18 @@ from setuptools.command.build_ext import build_ext
 JOBS = os.cpu_count() or 1
 SHARED = "crftrain._cython"  # what Cython gives to every module, memory views above all: compiled once, imported by the rest
 SIMD = Path("crftrain/chain/simd")
-DIRECTIVES = {"language_level": 3, "boundscheck": False, "wraparound": False, "cdivision": True, "initializedcheck": False}
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": False,
+    "wraparound": False,
+    "cdivision": True,
+    "initializedcheck": False,
+    "freethreading_compatible": True,
+}
 FLAGS = [] if os.name == "nt" else ["-O3", "-fno-math-errno", "-g0", "-Wno-array-bounds"]
+ABI3 = os.environ.get("CRFTRAIN_ABI3") == "1"
+MACROS = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")] + ([("Py_LIMITED_API", "0x030B0000")] if ABI3 else [])
+COMMON = {"extra_compile_args": FLAGS, "define_macros": MACROS, "py_limited_api": ABI3}
 
 
 def extension(path):
@@ -22,8 +36,7 @@ def extension(path):
         [str(path)] + ([str(SIMD / "_simd.c")] if path.stem == "_kernels" else []),
         include_dirs=[numpy.get_include(), str(SIMD)],
         depends=[str(header) for header in sorted(SIMD.glob("*.h"))],
-        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
-        extra_compile_args=FLAGS,
+        **COMMON,
     )
 
 
@@ -49,4 +62,8 @@ class Build(build_ext):
 
 if __name__ == "__main__":
     modules = [extension(path) for path in sorted(Path("crftrain").rglob("_*.pyx"))]
-    setup(ext_modules=[*modules, Extension(SHARED, [], extra_compile_args=FLAGS)], cmdclass={"build_ext": Build})
+    setup(
+        ext_modules=[*modules, Extension(SHARED, [], **COMMON)],
+        cmdclass={"build_ext": Build},
+        options={"bdist_wheel": {"py_limited_api": "cp311"}} if ABI3 else {},
+    )
