@@ -37,7 +37,7 @@ bench-quick: build
 	$(BIN)/python bench/bench.py --quick
 
 # A wheel and an sdist in dist/, looked at by the tools that an index would use, installed into an empty environment, and used there.
-wheel: build
+wheel: build man
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[release]"
 	sh tests/packaging/wheel.sh $(BIN)
 
