@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import signal
 import sys
@@ -24,6 +23,7 @@ from ..training.train import train
 from ..training.update import copied, with_strengths
 from .callbacks import Asked, History, ProgressBar, Told
 from .dataset import as_dataset
+from .parameters import Parameters
 from .tagger import Tagger
 
 # How the parameters are called among the settings of a training.
@@ -34,7 +34,13 @@ class NotFittedError(ValueError, AttributeError):
     """predict before fit."""
 
 
-class CRF:
+def not_fitted(estimator) -> Exception:
+    """scikit-learn's own error where it is in use."""
+    known = sys.modules.get("sklearn.exceptions")
+    return (known.NotFittedError if known else NotFittedError)(f"this {type(estimator).__name__} is not fitted yet: call fit first")
+
+
+class CRF(Parameters):
     """A linear-chain conditional random field.
 
     algorithm: one of `crftrain algorithms`; None chooses sag, with l1 owlqn. l2, l1: strengths, a number or "c/n" with n the number
@@ -270,22 +276,6 @@ class CRF:
 
     # ---- what scikit-learn asks of an estimator
 
-    @classmethod
-    def _parameters(cls) -> list[str]:
-        return sorted(name for name in inspect.signature(cls.__init__).parameters if name != "self")
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters of the constructor."""
-        return {name: getattr(self, name) for name in self._parameters()}
-
-    def set_params(self, **params) -> CRF:
-        """Change parameters of the constructor."""
-        for name, value in params.items():
-            if name not in self._parameters():
-                raise ValueError(f"no parameter {name!r} of {type(self).__name__}, expected one of {', '.join(self._parameters())}")
-            setattr(self, name, value)
-        return self
-
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in vars(self)
 
@@ -300,14 +290,8 @@ class CRF:
 
     def _fitted(self) -> Model:
         if not self.__sklearn_is_fitted__():
-            known = sys.modules.get("sklearn.exceptions")
-            raise (known.NotFittedError if known else NotFittedError)(f"this {type(self).__name__} is not fitted yet: call fit first")
+            raise not_fitted(self)
         return self.model_
-
-    def __repr__(self) -> str:
-        defaults = {name: parameter.default for name, parameter in inspect.signature(type(self).__init__).parameters.items()}
-        changed = (f"{name}={value!r}" for name, value in self.get_params().items() if value is not defaults[name])
-        return f"{type(self).__name__}({', '.join(changed)})"
 
     def __getstate__(self):
         return {name: value for name, value in vars(self).items() if name != "_tagger"}
