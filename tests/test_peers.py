@@ -68,7 +68,8 @@ def judged(folder, tmp_path, *arguments, modules=()):
     (tmp_path / "drop_ins.py").write_text(PLUGIN)
     path = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[1])])
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
-    options = ["-p", "drop_ins", "-p", "no:cacheprovider", "-o", "addopts=", "-q", "-rf", "-W", "ignore::UserWarning", "--rootdir", str(folder)]
+    options = ["-p", "drop_ins", "-p", "no:cacheprovider", "-o", "addopts=", "-q", "-rf", "-W", "ignore::UserWarning"]
+    options += ["--rootdir", str(folder)]
     asked = [str(folder / f"{module}.py") for module in modules] or [str(folder)]
     command = [sys.executable, "-m", "pytest", *options, *arguments, *asked]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
