@@ -206,3 +206,46 @@ def test_what_cannot_be_explained(learnt, tmp_path):
     ended = learnt("explain", "model.bin", "bare.txt")
     assert ended.status == 1 and ended.err.startswith("crftrain: error: bare.txt:1: no gold label")
     assert learnt("explain", "--line", "1", "model.bin", "bare.txt").status == 0
+
+
+# ---- from Python
+
+
+def test_from_python_it_says_what_the_command_says(learnt, tmp_path):
+    from crftrain import CRF
+
+    crf = CRF.load(tmp_path / "model.bin")
+    rows = [line.split() for line in (tmp_path / "test.txt").read_text(encoding="utf-8").split("\n\n")[0].split("\n")]
+    told = [json.loads(line) for line in learnt("explain", "--json", "--top", "0", "--line", "1", "model.bin", "test.txt").lines][0]
+    found = crf.explain([row[:2] for row in rows], 0, gold=rows[0][2])
+    mine = found.as_json()
+    for key in ("label", "against", "gold", "margin", "attributes", "unknown", "transitions", "other_tokens"):
+        assert mine[key] == told[key], key
+    assert mine["place"] == "X[0][0]"
+
+
+def test_from_python_with_attributes_that_have_values():
+    from crftrain import CRF
+
+    rng = np.random.default_rng(3)
+    X = [
+        [{f"a{k}": float(v) for k, v in zip(rng.choice(9, 3, replace=False), rng.normal(size=3), strict=True)} for _ in range(4)]
+        for _ in range(40)
+    ]
+    y = [["P" if sum(token.values()) > 0 else "N" for token in xseq] for xseq in X]
+    crf = CRF().fit(X, y)
+    xseq = [*X[0], {"a1": 2.0, "new": 1.0}]
+    labels = crf.predict_single(xseq)
+    for position in range(len(xseq)):
+        found = crf.explain(xseq, position)
+        assert found.label == labels[position]
+        assert sum(found.parts) == pytest.approx(found.margin, abs=1e-9)
+        for attribute in found.attributes:
+            without = [dict(token) for token in xseq]
+            del without[position][attribute.name]
+            assert crf.predict_single(without)[position] == attribute.without
+    assert [a.name for a in crf.explain(xseq, -1).attributes if not a.known] == ["new"]
+    with pytest.raises(IndexError):
+        crf.explain(xseq, 5)
+    with pytest.raises(ValueError, match="the label 'Z'"):
+        crf.explain(xseq, 0, against="Z")

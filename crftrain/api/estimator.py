@@ -221,6 +221,10 @@ class CRF(Parameters):
         """The probability that each sequence has just these labels."""
         return np.array([self.tagger_.probability(xseq, yseq) for xseq, yseq in zip(X, y, strict=True)])
 
+    def explain(self, xseq: Iterable, position: int, against: str | None = None, gold: str | None = None):
+        """Why the token at a position of a sequence got its label; see Tagger.explain."""
+        return self.tagger_.explain(xseq, position, against, gold)
+
     def score(self, X: Any, y: Iterable | None = None) -> float:
         """The share of tokens whose label is right."""
         if y is None:

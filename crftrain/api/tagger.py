@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from ..tagging._decoder import Decoder
 from ..tagging.likelihood import path_scores
 from ..text.encode import Corpus
 from .dataset import Dataset, Row, encoder_of
+
+if TYPE_CHECKING:
+    from ..tagging.explain import Explanation
 
 PORTION = 256  # sequences that are decoded at once
 
@@ -95,6 +99,27 @@ class Tagger:
         asked = np.array([number[label] for label in yseq], np.int32)
         score = path_scores(self.model, corpus, np.stack([asked, best]))
         return float(np.exp(score[0] - score[1] + log_p[0]))
+
+    def explain(self, xseq: Iterable, position: int, against: str | None = None, gold: str | None = None) -> Explanation:
+        """Why the token at a position of a sequence got its label and not another one: what adds up to the margin between the two.
+
+        The other label is `against`; else the gold label, if it is given and another one; else the runner-up.
+
+        >>> from crftrain import CRF
+        >>> tagger = Tagger(CRF().fit([[{"a"}, {"b"}]] * 3, [["X", "Y"]] * 3).model_)
+        >>> found = tagger.explain([{"a"}, {"b", "new"}], 1)
+        >>> found.label, found.against, [a.name for a in found.attributes if not a.known]
+        ('Y', 'X', ['new'])
+        >>> abs(sum(found.parts) - found.margin) < 1e-9
+        True
+        """
+        from .explaining import explain
+
+        return explain(self, xseq, position, against, gold)
+
+    def decoded(self, X: list, **what):
+        """What the decoder says of sequences, the empty ones left out."""
+        return self._decoded(self._corpus(X)[0], **what)
 
     def _labels(self, corpus):
         return self._names[self._decoded(corpus)[0]], corpus

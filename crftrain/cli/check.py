@@ -13,7 +13,7 @@ from .base import Command, column_option
 @click.option("--dev", metavar="FILE", help="Held-out data.")
 @click.option("--test", metavar="FILE", help="Test data.")
 @click.option(
-    "--noise", metavar="FILE", help="TRAIN tagged with --marginals all by models of other sentences: gold labels that they doubt."
+    "--noise", metavar="FILE", help="What learn --folds-out wrote of TRAIN: gold labels that models of other sentences doubt."
 )
 @click.option("-t", "--template", metavar="NAME|FILE", help="Feature template, for the share of unknown attributes.")
 @click.option("--format", type=click.Choice(["conll", "items"]), default="conll", show_default=True, help="Columns, or CRFsuite's items.")

@@ -116,9 +116,13 @@ class Explainer:
             best, _, marginals = self.decoder.decode(sequences, marginals=True)
         return Looked(self, sentences, best, marginals)
 
+    def encode(self, sentences):
+        """The Corpus of the sentences in the numbers of `apart`."""
+        return self.reader.encode(sentences)
+
     def read(self, sentences):
         """(nodes, pairs, seq, the number in self.names of each node attribute): attributes by the model's numbers, -1 for unknown ones."""
-        corpus, v, apart = self.reader.encode(sentences), self.model.vocabulary, self.apart
+        corpus, v, apart = self.encode(sentences), self.model.vocabulary, self.apart
         new = [apart.attributes.name(k) for k in range(len(self.names), len(apart.attributes))]
         self.names += new
         self.known = np.concatenate([self.known, _numbers(new, v.attributes)])

@@ -1,7 +1,7 @@
 """Gold labels that models doubt which have not seen them: of cross-validation, or of a model of other data.
 
-The file is what `tag --marginals all` writes: gold label, predicted label, then label:probability for each label; with
-`--marginals best` only the predicted label's is there, and a gold label that is another one has at most the rest.
+The file is what `learn --folds-out` or `tag --marginals all` writes: gold label, predicted label, then label:probability for each
+label; if only the predicted label's is there, a gold label that is another one has at most the rest.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ def check_noise(data, path, *, encoding="utf-8"):
         at += len(sentence.lines) - skip
         sizes.append(len(sentence.lines) - skip)
     if not at:
-        raise DataError(path, "no tokens", "what `tag --marginals all` writes")
+        raise DataError(path, "no tokens", "what `learn --folds-out` writes")
     same = np.array_equal(sizes, data.train.lengths)
     if not doubted:
         return
@@ -50,7 +50,7 @@ def _read(sentence, i, row):
     told = marginals_of(row)
     rest = row[: len(row) - len(told)]
     if not told or not rest:
-        raise DataError(sentence.place(i), "no label with its probability", "what `tag --marginals all` writes of labelled data")
+        raise DataError(sentence.place(i), "no label with its probability", "what `learn --folds-out` writes")
     gold, (found, best) = rest[-1], told[0]
     if len(told) == 1:
         return gold, found, best if gold == found else 1 - best
