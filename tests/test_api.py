@@ -2,13 +2,16 @@
 
 import doctest
 import importlib
+import os
 import pickle
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +23,7 @@ from crftrain.api.estimator import NotFittedError
 from crftrain.errors import CrftrainError, DataError, SettingsError
 from crftrain.text.read import columns, sentences
 
+ROOT = Path(__file__).parent.parent
 TOKEN = {"word": "the", "length": 3, "title": False, "context": {"before": "in", "after": ["cat", "dog"]}, "shape": {"x"}}
 NAMES = {"word:the", "length", "title", "context:before:in", "context:after:cat", "context:after:dog", "shape:x"}
 
@@ -404,6 +408,7 @@ def test_a_tagger_of_columns_takes_rows(train_file, tmp_path):
 def test_scikit_learn_is_not_imported_by_using_it():
     code = """
 import sys
+import textwrap
 import crftrain
 crf = crftrain.CRF().fit([[["a"]]] * 3, [["X"]] * 3)
 crf.predict([[["a"]]]); crf.score([[["a"]]], [["X"]]); repr(crf); crf.get_params()
@@ -483,3 +488,28 @@ def test_the_class_with_the_real_base_routes_and_shows():
     crf.fit(*sample())
     assert "CRF" in crf._repr_html_()
     assert pickle.loads(pickle.dumps(crf)).predict(sample()[0]).tolist() == crf.predict(sample()[0]).tolist()
+
+
+# ---- documents
+
+
+def test_the_page_on_python_holds(monkeypatch, tmp_path):
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    monkeypatch.chdir(tmp_path)
+    failed, tried = doctest.testfile(str(ROOT / "docs" / "python.md"), module_relative=False)
+    assert not failed and tried > 20
+
+
+def test_the_example_runs(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    script = [sys.executable, str(ROOT / "docs" / "examples" / "chunking.py")]
+    done = subprocess.run(script, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert "converged" in done.stdout and "best strength" in done.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_six_lines_of_the_readme_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("## From Python\n\n")[2].partition("\n\n")[0]
+    exec(compile(textwrap.dedent(text), "README.md", "exec"), {})
+    assert (tmp_path / "model.bin").exists()
