@@ -331,7 +331,7 @@ def test_text_can_be_read_in_both_schemes_and_three_widths(browser, page, tmp_pa
 
 def test_parts_have_names_for_those_who_hear_the_page(browser, page):
     opened(browser, page)
-    nameless = """[...document.querySelectorAll("svg, select, input, button, table, [role=region]")].filter(e =>
+    nameless = """[...document.querySelectorAll("svg, select, input, button, table, [role=group]")].filter(e =>
         !(e.getAttribute("aria-label") || e.textContent.trim() || (e.labels && e.labels.length) || e.querySelector("caption, title")))
         .map(e => e.outerHTML.slice(0, 80))"""
     assert browser.run(nameless) == []

@@ -45,7 +45,7 @@ def card(model, path, command=None):
     rows += [("data", columns), ("template", "none: items" if v.template is None else v.template.name)]
     rows += [(name, _value(facts[key])) for key, name in KNOWN.items() if key in facts]
     rows += [(key, _value(value)) for key, value in facts.items() if key not in KNOWN and key != "options"]
-    parts = [table("What the model file says", ["", ""], rows, class_="card", hidden_caption=True)]
+    parts = [table("What the model file says", [], rows, class_="card", hidden_caption=True)]
     if command or "algorithm" in facts:
         parts += [tag("h3", "Learnt with" if command else "A training like this one"), tag("pre", command or command_of(model))]
     if v.template is not None:

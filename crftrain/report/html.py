@@ -50,9 +50,9 @@ def join(parts):
 
 
 def table(caption, head, rows, *, numeric=(), class_=None, hidden_caption=False):
-    """Head cells are of columns, the first cell of a row is of the row; numeric columns stand to the right."""
-    how = ["n" if k in numeric else None for k in range(len(head))]
-    head = tag("tr", *(tag("th", cell, scope="col", class_=how[k]) for k, cell in enumerate(head)))
+    """Head cells are of columns (none: there are no heads), the first cell of a row is of the row; numeric columns stand to the right."""
+    how = ["n" if k in numeric else None for k in range(max(map(len, [head, *rows])))]
+    heads = tag("thead", tag("tr", *(tag("th", cell, scope="col", class_=how[k]) for k, cell in enumerate(head)))) if head else Markup("")
     body = [
         tag("tr", *(tag("th", cell, scope="row") if k == 0 else tag("td", cell, class_=how[k]) for k, cell in enumerate(row)))
         for row in rows
@@ -60,10 +60,10 @@ def table(caption, head, rows, *, numeric=(), class_=None, hidden_caption=False)
     caption = tag("caption", caption, class_="hidden" if hidden_caption else None)
     return tag(
         "div",
-        tag("table", caption, tag("thead", head), tag("tbody", *body), class_=class_),
+        tag("table", caption, heads, tag("tbody", *body), class_=class_),
         class_="wide",
         tabindex="0",
-        role="region",
+        role="group",
         aria_label=caption_text(caption),
     )
 

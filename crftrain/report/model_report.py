@@ -183,7 +183,7 @@ def _confusion(told):
     names = sorted(sorted(set(totals) | set(wrong), key=lambda name: -wrong.get(name, 0))[:MATRIX])
     left_out = len(set(totals) | set(wrong)) - len(names)
     picture = tag(
-        "div", svg.confusion(names, pairs, totals), class_="wide", tabindex="0", role="region", aria_label="Confusion of labels, a picture"
+        "div", svg.confusion(names, pairs, totals), class_="wide", tabindex="0", role="group", aria_label="Confusion of labels, a picture"
     )
     top = sorted(((count, pair) for pair, count in pairs.items() if pair[0] != pair[1]), reverse=True)[:10]
     rows = [[gold, found, f"{count:,}", f"{count / totals[gold]:.1%}"] for count, (gold, found) in top]

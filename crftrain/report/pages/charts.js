@@ -1,5 +1,5 @@
 "use strict";
-// Curves tell what is under the pointer, or under the arrow keys; tables sort by the column that is asked for.
+// Curves tell what is under the pointer, or under the arrow keys; tables sort by the column that is asked for; print is unfolded.
 (() => {
   for (const chart of document.querySelectorAll("svg.chart")) {
     const points = [...chart.querySelectorAll("circle.point")], out = document.createElement("output");
@@ -31,6 +31,11 @@
       event.preventDefault();
     });
   }
+
+  // what is folded up is printed too
+  let folded = [];
+  addEventListener("beforeprint", () => { folded = [...document.querySelectorAll("details:not([open])")]; for (const one of folded) one.open = true; });
+  addEventListener("afterprint", () => { for (const one of folded) one.open = false; });
 
   const number = text => { const x = parseFloat(text.replace(/,/g, "").replace("−", "-")); return Number.isNaN(x) ? null : x; };
   for (const table of document.querySelectorAll("table.sorts")) {

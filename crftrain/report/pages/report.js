@@ -165,7 +165,7 @@
 
   const reason = (i, t) => {
     const k = t - first[i], words = texts[i].split(" "), mine = L.labels[label(at(L.predicted, t))], gold = L.labels[label(at(L.gold, t))];
-    const box = make("div", {class: "reason", role: "region", "aria-label": `Explanation of ${words[k]}`, tabindex: -1});
+    const box = make("div", {class: "reason", role: "group", "aria-label": `Explanation of ${words[k]}`, tabindex: -1});
     const head = `“${words[k]}” is labelled ${mine} with probability ${sure(t).toFixed(2)}` + (gold === mine ? "." : `; gold is ${gold}.`);
     box.append(make("p", {text: head}));
     const kept = D.reasons.of[t];
@@ -185,7 +185,7 @@
     rows.append(share(transitions, "transitions"));
     if (pairs) rows.append(share(pairs, "attributes of label pairs"));
     if (changed.length) rows.append(share(others, "other tokens", changed.map(([at, a, b]) => `${words[at]} ${D.labels[a]}, not ${D.labels[b]}`).join("; ")));
-    box.append(make("div", {class: "wide", tabindex: 0, role: "region", "aria-label": "Parts of the margin"}, make("table", {},
+    box.append(make("div", {class: "wide", tabindex: 0, role: "group", "aria-label": "Parts of the margin"}, make("table", {},
       make("thead", {}, make("tr", {}, make("th", {scope: "col", class: "n", text: "share"}), make("th", {scope: "col", text: "what"}), make("th", {scope: "col", text: "weights"}))), rows)));
     if (unknown.length) box.append(make("p", {text: "Never seen in training: " + unknown.map(name => D.reasons.names[name]).join("  ")}));
     return box;
