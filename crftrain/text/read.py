@@ -90,6 +90,13 @@ def blocks(path, *, encoding="utf-8", checked=True):
             yield [Sentence(lines, source, number + 1 - len(lines))]
 
 
+def decoded_lines(path, encoding="utf-8"):
+    """Lists of lines of a file as they arrive."""
+    source = source_name(path)
+    with open_input(path) as file:
+        yield from _whole_lines(_decoded(_chunks(file, source), source, encoding))
+
+
 def is_utf8(encoding):
     return _decoder(encoding)[0] == "utf-8"
 

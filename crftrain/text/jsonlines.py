@@ -1,0 +1,132 @@
+"""An object a line, with tokens and tags or with a text and spans.
+
+    {"tokens": ["Ada", "wrote"], "tags": ["B-PER", "O"]}          also words; ner_tags, labels, pos_tags
+    {"text": "Ada wrote", "spans": [{"start": 0, "end": 3, "label": "PER"}]}
+    {"text": "Ada wrote", "entities": [[0, 3, "PER"]]}            spaCy; doccano calls them label or labels
+    {"data": {"text": ..}, "annotations": [{"result": [{"value": {"start": 0, "end": 3, "labels": ["PER"]}}]}]}     Label Studio
+
+Texts are cut into words, numbers and single signs, and their spans become tags of the form's scheme, iob2. With fields these name the
+lists of an object that are columns, the label last.
+"""
+
+import json
+import re
+
+from .forms import Record, cell, wrong
+from .schemes import labelled, spans
+
+TOKENS, TAGS = ("tokens", "words"), ("tags", "ner_tags", "labels", "pos_tags", "label")
+SPANS = ("spans", "entities", "label", "labels")
+WORD = re.compile(r"\w+|[^\w\s]")
+
+
+class Reader:
+    def __init__(self, form):
+        self.form = form
+
+    def take(self, line, number, source):
+        if not line.strip():
+            return None
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            raise wrong(source, number, "a line that is no JSON", "an object a line") from None
+        if not isinstance(found, dict):
+            raise wrong(source, number, "JSON that is no object", 'an object, as {"tokens": [...], "tags": [...]}')
+        try:
+            lists, offsets = _lists(found, self.form)
+        except (ValueError, KeyError, TypeError) as error:
+            raise wrong(source, number, str(error).strip("'"), 'tokens and tags, or a text and spans') from None
+        lines = [b"\t".join(map(cell, row)) for row in zip(*lists, strict=True)]
+        return Record(lines, source, [number] * len(lines), (found, offsets))
+
+    def end(self, source):
+        return None
+
+
+def _lists(found, form):
+    """(columns, offsets of the tokens in the text or None)."""
+    if form.fields:
+        lists, offsets = [_texts(found[name], name) for name in form.fields if name in found or name != form.fields[-1]], None
+    elif name := next((name for name in TOKENS if isinstance(found.get(name), list)), None):
+        tags = next((name for name in TAGS if isinstance(found.get(name), list)), None)
+        lists, offsets = [_texts(found[key], key) for key in (name, tags) if key], _offsets(found)
+    else:
+        lists, offsets = _of_text(found, form)
+    if len({len(some) for some in lists}) > 1:
+        raise ValueError("lists of " + " and ".join(str(len(some)) for some in lists) + " items")
+    return lists, offsets
+
+
+def _texts(values, name):
+    if not isinstance(values, list):
+        raise ValueError(f"{name} that is no list")
+    out = [_text(value) for value in values]
+    if name in TAGS and any(isinstance(value, int) for value in values):
+        raise ValueError(f"{name} that are numbers; their names are not in the file")
+    return out
+
+
+def _text(value):
+    value = value.get("text") if isinstance(value, dict) else value
+    if not isinstance(value, str):
+        return str(value) if isinstance(value, int) else _refuse(value)
+    return value.encode("utf-8", "replace").decode()
+
+
+def _refuse(value):
+    raise ValueError(f"{str(value)[:40]!r} among the texts")
+
+
+def _offsets(found):
+    """Prodigy's and ours: where tokens stand in the text, if they say so."""
+    tokens = found.get("tokens")
+    if isinstance(tokens, list) and all(isinstance(token, dict) and "start" in token and "end" in token for token in tokens):
+        return [(token["start"], token["end"]) for token in tokens]
+    return None
+
+
+def _of_text(found, form):
+    text = found.get("text", found.get("data", {}).get("text") if isinstance(found.get("data"), dict) else None)
+    if not isinstance(text, str):
+        raise ValueError("neither tokens nor a text")
+    offsets = [match.span() for match in WORD.finditer(text)]
+    words = [text[first:end].encode("utf-8", "replace").decode() for first, end in offsets]
+    wanted = _spans(found)
+    if wanted is None:
+        return [words], offsets
+    return [words, _labels(wanted, offsets, form.scheme or "iob2")], offsets
+
+
+def _labels(wanted, offsets, scheme):
+    """Tags of the tokens that spans of characters touch; of spans that overlap the first stays."""
+    chunks, taken = [], 0
+    for first, end, kind in sorted(wanted):
+        touched = [t for t, (start, stop) in enumerate(offsets) if start < end and stop > first and t >= taken]
+        if touched:
+            chunks.append((kind, touched[0], touched[-1] + 1))
+            taken = touched[-1] + 1
+    return labelled(chunks, len(offsets), scheme)
+
+
+def _spans(found):
+    """[(start, end, type)] of an object, or None if it has none."""
+    if isinstance(found.get("annotations"), list):
+        results = [result for annotation in found["annotations"][:1] for result in annotation.get("result", ())]
+        values = [result["value"] for result in results if "labels" in result.get("value", {})]
+        return [(value["start"], value["end"], value["labels"][0]) for value in values]
+    name = next((name for name in SPANS if isinstance(found.get(name), list)), None)
+    if name is None:
+        return None
+    return [(span["start"], span["end"], span["label"]) if isinstance(span, dict) else tuple(span) for span in found[name]]
+
+
+def written(form, record, labels):
+    found, offsets = record.raw
+    labels = [label.decode() for label in labels]
+    more = {"predicted": labels}
+    if offsets is not None:
+        more["predicted_spans"] = [
+            {"start": offsets[first][0], "end": offsets[end - 1][1], "label": kind} for kind, first, end in spans(labels)
+        ]
+    return json.dumps({**found, **more}, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
