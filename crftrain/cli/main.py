@@ -15,6 +15,7 @@ from ..training.signals import StopSignal
 from . import migrants, showing
 from .base import Command, write_lines
 from .check import check
+from .data import convert
 from .exchange import export
 from .explain import explain
 from .flags import NUMBER, STRENGTH, STRENGTHS, AlgorithmCommand, UpdateCommand, asked, setting, training_options
@@ -104,7 +105,7 @@ def commands():
 
 for command in (check, explain, report):
     commands.add_command(command)
-for command in (tag, evaluate, export, showing.dump, showing.info, showing.features, showing.algorithms, showing.completion):
+for command in (tag, evaluate, export, convert, showing.dump, showing.info, showing.features, showing.algorithms, showing.completion):
     commands.add_command(command)
 
 
@@ -132,7 +133,10 @@ for command in (tag, evaluate, export, showing.dump, showing.info, showing.featu
 @setting("--features", help="Weights for pairs of attribute and label seen in training, or for all.")
 @setting("--transitions", help="Weights for all pairs of labels, or for those seen.")
 @setting("--min-freq", help="Drop attributes that occur fewer than N times.")
-@setting("--format", help="Columns, or CRFsuite's items.")
+@setting("--format", help="Columns (conll), CRFsuite's items, CoNLL-U, JSON lines, word|TAG; auto: by the first lines of a file.")
+@setting("--fields", metavar="A,B,..", help="Fields of CoNLL-U or JSON lines that are columns, the label last.  [default: form,upos]")
+@click.option("--comments", multiple=True, metavar="TEXT", help="Skip lines that begin so, as # or -DOCSTART-; repeat it for more.")
+@click.option("--tabs", is_flag=True, help="Columns are parted by tabs alone: cells may hold spaces, or nothing.")
 @click.option("--label-column", type=int, help="Column of the labels, from 0, or from the end if negative.  [default: -1]")
 @setting("--folds", help="Cross-validate with N folds first, --threads of them at a time, then train on everything; it chooses from lists.")
 @click.option("--folds-out", metavar="FILE", help="What the folds predict, as `tag --marginals best` writes it and `eval` reads it.")

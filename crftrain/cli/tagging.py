@@ -7,7 +7,9 @@ import click
 from click.core import ParameterSource
 
 from ..errors import DataError
+from ..text.schemes import SCHEMES
 from .base import Command, column_option, inputs, write_lines
+from .data import data_options, form_of, writer_of
 
 CHUNKS = {"auto": None, "yes": True, "no": False}
 
@@ -41,8 +43,12 @@ class TagCommand(Command):
     show_default=True,
     help="What is done about a sentence that cannot be tagged; with `keep` it is written as it came. The status is then 1.",
 )
+@data_options
+@click.option("--json", "as_json", is_flag=True, help="Write an object a line for each sentence: tokens, labels, spans.")
+@click.option("--inline", is_flag=True, help="Write a sentence a line, <TYPE>..</TYPE> around chunks; of a segmentation its words.")
+@click.option("--scheme", type=click.Choice(SCHEMES), help="Write tags in this scheme, whatever the model's is.")
 @click.pass_context
-def tag(ctx, model, files, labels_only, marginals, score, gold, encoding, threads, on_error):
+def tag(ctx, model, files, labels_only, marginals, score, gold, encoding, threads, on_error, as_json, inline, scheme, **data):
     """Tag FILES with MODEL: each input line with its label appended. Reads standard input without FILES.
 
     \b
@@ -57,9 +63,15 @@ def tag(ctx, model, files, labels_only, marginals, score, gold, encoding, thread
 
     if on_error == "keep" and labels_only:
         raise click.UsageError("--on-error keep writes lines as they came, --labels-only writes no lines", ctx)
-    output = Output(labels_only=labels_only, score=score, marginals=marginals)
-    tagger = Tagger(load(model), gold=gold, output=output, encoding=encoding)
-    stream = chain.from_iterable(blocks(path, encoding=encoding, checked=on_error == "stop") for path in inputs(files))
+    loaded, files = load(model), inputs(files)
+    form = form_of(ctx, files, loaded.vocabulary, **data)
+    writer = writer_of(ctx, form, as_json, inline, scheme, labels_only, marginals)
+    output = Output(labels_only=labels_only, score=score, marginals=marginals, writer=writer)
+    tagger = Tagger(loaded, gold=gold, output=output, encoding=encoding)
+    if form:
+        stream = chain.from_iterable(form.blocks(path, encoding=encoding) for path in files)
+    else:
+        stream = chain.from_iterable(blocks(path, encoding=encoding, checked=on_error == "stop") for path in files)
     out = sys.stdout.buffer
 
     def write(text):

@@ -114,6 +114,7 @@ def _image(path, vocabulary, layout, w, facts, extras):
         weights = w.astype(np.float32)
     if not np.isfinite(weights).all():
         raise ModelError(path, f"a weight of {w[~np.isfinite(weights)][0]:g}", "at most 3.4e38, the largest float32")
+    extras = {**extras, "form": vocabulary.form} if vocabulary.form else extras
     return _encode(vocabulary, layout, weights, facts, extras)
 
 
@@ -283,6 +284,7 @@ def _decode(contents, size):
         label_column=sizes.label_column if sizes.n_columns or sizes.format else -1,
     )
     extras = sections.read({tag: content for tag, content in contents.items() if tag not in TAGS})
+    vocabulary.form = extras.pop("form", None)
     return Model(vocabulary, layout, w, _object(contents, b"FACT"), size, extras)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..errors import ModelError
+from ..text.forms import Form
 
 
 class Section(NamedTuple):
@@ -30,7 +31,9 @@ def _read_json(content):
 
 JSON = Section(lambda value: json.dumps(value, separators=(",", ":"), sort_keys=True, allow_nan=False).encode(), _read_json)
 
-KNOWN: dict[str, Section] = {}
+FORM = Section(lambda form: JSON.write(form.as_json()), lambda content: Form.from_json(JSON.read(content)))  # of data, not columns
+
+KNOWN: dict[str, Section] = {"form": FORM}
 
 
 def must_be_known(tag):

@@ -8,6 +8,7 @@ it in the order in which they came.
 import contextlib
 import queue
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -30,6 +31,7 @@ class Output:
     labels_only: bool = False
     score: bool = False  # @probability TAB p before it
     marginals: str | None = None  # "best": label:probability, "all": every label's too
+    writer: Callable | None = None  # (sentence, labels, their probabilities or None, of the labelling or None) -> bytes (writers.py)
 
 
 class Tagger:
@@ -51,9 +53,14 @@ class Tagger:
 
     def tag_all(self, sentences):
         """The output for several, one after the other."""
-        output = self.output
+        output, everything = self.output, sentences
+        sentences = [sentence for sentence in sentences if sentence.lines]
+        if not sentences:
+            return b"".join(output.writer(sentence, [], None, None) for sentence in everything) if output.writer else b""
         sequences = Sequences(self.encoder.encode(sentences), self.layout)
         best, log_p, marginals = self.decoder.decode(sequences, probabilities=output.score, marginals=output.marginals is not None)
+        if output.writer:
+            return self._encoded(b"".join(self._written(everything, best.tolist(), log_p, marginals)))
         if marginals is None:
             results = [self.labels[j] for j in best.tolist()]
         else:
@@ -66,6 +73,16 @@ class Tagger:
             lines += results[first:end] if output.labels_only else self._joined(sentence, results[first:end])
             lines += [b""]
         return self._encoded(b"\n".join([*lines, b""]))
+
+    def _written(self, sentences, best, log_p, marginals):
+        """The output for each sentence; those without tokens are only comments."""
+        end, i = 0, 0
+        for sentence in sentences:
+            first, end = end, end + len(sentence.lines)
+            p = None if marginals is None else [float(marginals[t][best[t]]) for t in range(first, end)]
+            whole = float(np.exp(log_p[i])) if self.output.score and sentence.lines else None
+            yield self.output.writer(sentence, [self.labels[j] for j in best[first:end]], p, whole)
+            i += bool(sentence.lines)
 
     def untagged(self, sentence):
         """The lines of a sentence as they came, for one that cannot be tagged."""

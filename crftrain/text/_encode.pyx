@@ -23,6 +23,7 @@ import numpy as np
 
 from ._strings import StringTable  # no-cython-lint: it is imported from here too
 from ..errors import DataError
+from .forms import hinted
 
 cdef enum:
     MOST_CELLS = 1 << 16            # a Memo starts anew when it has seen so many
@@ -294,7 +295,7 @@ cdef class Columns(Builder):
             line = lines[t]
             n = self.cut_line(t, PyBytes_AsString(line), PyBytes_Size(line))
             if n != self.n_columns:
-                raise DataError(sentence.place(t), f"{n} column{'s' * (n != 1)}", self.expectation)
+                raise DataError(sentence.place(t), f"{n} column{'s' * (n != 1)}", hinted(self.expectation, line))
         return 0
 
     cdef int32_t cut_line(self, Py_ssize_t t, const char* line, Py_ssize_t n) except -1:

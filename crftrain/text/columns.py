@@ -20,7 +20,8 @@ class Reader(Runs):
 def written(form, record, labels):
     lines, is_token = record.raw
     labels = iter(labels)
-    return b"\n".join(_with(line, next(labels), form.tabs) if token else line for line, token in zip(lines, is_token, strict=True)) + b"\n\n"
+    pairs = zip(lines, is_token, strict=True)
+    return b"\n".join([_with(line, next(labels), form.tabs) if token else line for line, token in pairs]) + b"\n\n"
 
 
 def _with(line, label, tabs):

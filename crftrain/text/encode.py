@@ -21,6 +21,7 @@ from ._encode import Columns
 from ._items import Items
 from ._strings import StringTable, drop_rare
 from .choose import SAMPLE, choose, look_like_items
+from .forms import Form, hint, hinted
 from .read import columns, sentences, source_name
 from .template import Template
 
@@ -92,15 +93,16 @@ class Vocabulary:
     format: str  # "conll" or "items"
     n_columns: int  # of the training data, the label included; 0 for items, and where the template alone says what there has to be
     label_column: int  # from 0; 0 for items, -1 where n_columns is 0
+    form: Form | None = None  # what is read as columns, if not columns
 
 
-def read_corpus(paths, *, template=None, format="conll", label_column=-1, encoding="utf-8", min_freq=0, look=None):
+def read_corpus(paths, *, template=None, format="conll", label_column=-1, encoding="utf-8", min_freq=0, look=None, form=None):
     """(Corpus, Vocabulary) of one or more files; conll without a template takes one that suits the data. look(sentence) sees each."""
     if format not in ("conll", "items"):
         raise ValueError(f"format {format!r}")
     if format == "items" and template is not None:
         raise TemplateError(template.name, "a template for items, which are attributes already", "data in columns")
-    vocabulary = Vocabulary([], StringTable(), StringTable(), template, format, 0, 0)
+    vocabulary = Vocabulary([], StringTable(), StringTable(), template, format, 0, 0, form)
     builder = CorpusBuilder(vocabulary, label_column=label_column)
     for path in [paths] if isinstance(paths, str) else paths:
         if not builder.add_file(path, encoding=encoding, look=look):
@@ -138,7 +140,7 @@ class CorpusBuilder:
     def add_file(self, path, *, encoding="utf-8", look=None):
         """The number of sentences in it."""
         n = 0
-        for sentence in sentences(path, encoding=encoding):
+        for sentence in sentences(path, encoding=encoding, form=self.vocabulary.form):
             self.add(sentence)
             if look is not None:
                 look(sentence)
@@ -162,7 +164,8 @@ class CorpusBuilder:
         rows = [columns(line) for line in sentence.lines]
         for i, row in enumerate(rows):
             if len(row) != v.n_columns:
-                raise DataError(sentence.place(i), f"{len(row)} column{'s' * (len(row) != 1)}", _as_in(self._first, sentence, v.n_columns))
+                expectation = hinted(_as_in(self._first, sentence, v.n_columns), sentence.lines[i])
+                raise DataError(sentence.place(i), f"{len(row)} column{'s' * (len(row) != 1)}", expectation)
         return rows
 
     def _choose(self):
@@ -205,7 +208,7 @@ def _settle_columns(vocabulary, sentence, label_column):
         raise DataError(sentence.place(), finding, "the same columns on each line (--format items reads items)")
     n = len(columns(sentence.lines[0]))
     if n < 2:
-        raise DataError(sentence.place(), "1 column", "at least 2, one of them the label")
+        raise DataError(sentence.place(), "1 column", "at least 2, one of them the label" + hint(sentence.lines[0]))
     label = label_column + n if label_column < 0 else label_column
     if not 0 <= label < n:
         raise DataError(sentence.place(), f"no column {label_column} for the label", f"{-n} to {n - 1}")
@@ -216,7 +219,7 @@ def _settle_columns(vocabulary, sentence, label_column):
 
 def _as_in(first, sentence, n):
     """What is expected of lines when the first sentence has n columns."""
-    return f"{n} as on " + (f"line {first.number}" if first.source == sentence.source else first.place())
+    return f"{n} as on " + (f"line {first.number}" if first.source == sentence.source else first.place()) + hint(first.lines[0])
 
 
 def _corpus(builder, vocabulary):
@@ -321,11 +324,11 @@ class Encoder:
         n = len(columns(line))
         if not v.n_columns:
             if n < v.template.columns:
-                expectation = f"the {v.template.columns} of the model's template, or more"
+                expectation = f"the {v.template.columns} of the model's template, or more" + hint(line)
                 raise DataError(sentence.place(), f"{n} column{'s' * (n != 1)}", expectation)
             return n, n > v.template.columns and self._option != "no"
         if n not in (v.n_columns, v.n_columns - 1):
-            expectation = f"{v.n_columns} with the label, or {v.n_columns - 1} without it"
+            expectation = f"{v.n_columns} with the label, or {v.n_columns - 1} without it" + hint(line)
             raise DataError(sentence.place(), f"{n} column{'s' * (n != 1)}", expectation)
         return n, n == v.n_columns
 

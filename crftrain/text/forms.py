@@ -9,7 +9,9 @@ A Form says what to read. A Record is a Sentence that remembers what it was read
 and all that nobody touched as it was. In a cell a space becomes a no-break space and nothing becomes _, as columns need it.
 """
 
+import contextlib
 import json
+import os
 from dataclasses import dataclass, field
 from importlib import import_module
 
@@ -113,6 +115,17 @@ def cell(value):
     return text.replace(b" ", b"\xc2\xa0").replace(b"\t", b"\xc2\xa0").replace(b"\n", b"\xc2\xa0").replace(b"\r", b"\xc2\xa0")
 
 
+def detected(path):
+    """The format that a file seems to have, if nobody could mean columns; None for columns, and for what cannot be read twice."""
+    if path == "-" or not os.path.isfile(path):
+        return None
+    with contextlib.suppress(DataError):
+        for lines in decoded_lines(path):
+            seen = looks_like(lines)
+            return seen if seen == "jsonl" or (seen == "conllu" and lines[0].startswith(b"#")) else None
+    return None
+
+
 def looks_like(lines):
     """The format that the first lines of a file look like, other than plain columns; or None."""
     first = next((line for line in lines if line.strip()), b"")
@@ -140,6 +153,11 @@ def hint(line):
     if line.startswith(b"-DOCSTART-"):
         return " (--comments -DOCSTART- skips such lines)"
     return ""
+
+
+def hinted(expectation, line):
+    """What is expected of a line, with a hint if there is none yet."""
+    return expectation if "(--" in expectation else expectation + hint(line)
 
 
 def wrong(source, number, finding, expectation):

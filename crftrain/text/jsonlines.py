@@ -36,7 +36,7 @@ class Reader:
         try:
             lists, offsets = _lists(found, self.form)
         except (ValueError, KeyError, TypeError) as error:
-            raise wrong(source, number, str(error).strip("'"), 'tokens and tags, or a text and spans') from None
+            raise wrong(source, number, error.args[0], 'tokens and tags, or a text and spans') from None
         lines = [b"\t".join(map(cell, row)) for row in zip(*lists, strict=True)]
         return Record(lines, source, [number] * len(lines), (found, offsets))
 
@@ -75,7 +75,7 @@ def _text(value):
 
 
 def _refuse(value):
-    raise ValueError(f"{str(value)[:40]!r} among the texts")
+    raise ValueError(f"{repr(value)[:40]} among the texts")
 
 
 def _offsets(found):

@@ -60,8 +60,11 @@ def source_names(paths):
     return ", ".join(map(source_name, paths))
 
 
-def sentences(path, *, encoding="utf-8"):
-    """Yield the sentences of a file, of standard input if path is "-"."""
+def sentences(path, *, encoding="utf-8", form=None):
+    """Yield the sentences of a file, of standard input if path is "-"; form: a Form (forms.py) for what is not plain columns."""
+    if form is not None:
+        yield from form.sentences(path, encoding=encoding)
+        return
     for block in blocks(path, encoding=encoding):
         yield from block
 

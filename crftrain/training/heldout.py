@@ -38,7 +38,7 @@ class HeldOutData:
     def read(cls, path, vocabulary, *, encoding="utf-8"):
         """A labelled file."""
         encoder = Encoder(vocabulary, gold="yes")
-        read = list(sentences(path, encoding=encoding))
+        read = list(sentences(path, encoding=encoding, form=vocabulary.form))
         for sentence in read:
             if not encoder.has_gold(sentence):
                 raise DataError(sentence.place(), "no gold label", f"{vocabulary.n_columns} columns, the label among them")

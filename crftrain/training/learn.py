@@ -6,11 +6,13 @@
 """
 
 import time
+from dataclasses import replace
 from functools import partial
 
 from ..model import model
 from ..text import template as templates
 from ..text.encode import read_corpus
+from ..text.forms import detected
 from .events import SILENT, Log, Observers, last_event
 from .heldout import HeldOutData
 from .kept import Kept
@@ -50,14 +52,19 @@ def trained_and_saved(corpus, vocabulary, settings, observer, **more):
 def read(settings, observer=SILENT, look=None):
     """(Corpus, Vocabulary) of the training files; look(sentence) sees each sentence."""
     template = templates.load(settings.template) if settings.template else None
+    form = settings.form
+    if form is None and settings.format == "auto" and (format := detected(settings.paths[0])):
+        form = replace(settings, format=format).form
+        observer.say(f"{settings.paths[0]}: read as --format {format}")
     corpus, vocabulary = read_corpus(
         settings.paths,
         template=template,
-        format=settings.format,
+        format=settings.vocabulary_format,
         label_column=settings.label_column,
         encoding=settings.encoding,
         min_freq=settings.min_freq,
         look=look,
+        form=form,
     )
     if told := templates.choice(vocabulary.template):
         observer.say(told)

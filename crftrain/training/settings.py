@@ -19,6 +19,8 @@ from pathlib import Path
 from .. import optimizers
 from ..errors import SettingsError
 from ..optimizers.base import Algorithm
+from ..text.conllu import fields as conllu_fields
+from ..text.forms import Form
 from ..text.template import builtin_names
 from .strength import Strength
 
@@ -33,7 +35,7 @@ DEFAULTS = {
     "features": "observed",
     "transitions": "full",
     "min_freq": 0,
-    "format": "conll",
+    "format": "auto",
     "encoding": "utf-8",
     "label_column": -1,
     "trace": False,
@@ -45,7 +47,7 @@ CHOICES = {
     "select": ("score", "likelihood"),
     "features": ("observed", "full"),
     "transitions": ("full", "observed"),
-    "format": ("conll", "items"),
+    "format": ("auto", "conll", "items", "conllu", "jsonl", "pipes"),
 }
 LEAST = {  # whole numbers
     "patience": 1,
@@ -59,6 +61,7 @@ LEAST = {  # whole numbers
     "n_hint": 1,
 }
 STREAMED = {"paths", "algorithm", "options", "model", "template", "lambdas", "l1s", "seed", "format", "label_column", "encoding", "log"}
+STREAMED |= {"fields", "comments", "tabs"}
 OF_STREAMS = {"stream", "save_every", "n_hint"}
 OF_RACES = ("runs.jsonl", "summary.tsv", "optimum-*.json", "*.svg", "*.png", "race.html")  # what they write into their folder
 OUTPUTS = ("model", "log", "report", "checkpoint", "folds_out")
@@ -94,6 +97,9 @@ class Settings:
     transitions: str | None = None
     min_freq: int | None = None
     format: str | None = None
+    fields: str | None = None  # of CoNLL-U or JSON lines that are columns, the label last
+    comments: tuple = ()  # what lines of columns begin with that are skipped
+    tabs: bool = False  # columns are parted by tabs alone
     encoding: str | None = None
     label_column: int | None = None
     folds: int | None = None
@@ -172,6 +178,7 @@ class Settings:
         wrong = [*self._odd_values(named)]
         yield from wrong
         if not wrong:  # the rest relies on the values
+            yield from self._odd_form(named)
             yield from self._odd_together(named)
             yield from self._odd_algorithm()
             yield from self._odd_stream(named) if self.stream else self._stream_missing(named)
@@ -197,6 +204,31 @@ class Settings:
         for name in ("lambdas", "l1s"):
             if not isinstance(getattr(self, name), tuple):
                 yield f"{named(name)} {getattr(self, name)!r}, expected a number >= 0 or one divided by n, as in 0.01 or 1/n, or several"
+
+    @property
+    def vocabulary_format(self):
+        """What attributes come of: columns, or items that have them."""
+        return "items" if self.format == "items" else "conll"
+
+    @property
+    def form(self):
+        """The Form of data that are not plain columns, or None."""
+        if self.format in ("auto", "conll"):
+            return Form(comments=tuple(self.comments), tabs=self.tabs) if self.comments or self.tabs else None
+        return None if self.format == "items" else Form(self.format, tuple((self.fields or "").split(",")) if self.fields else ())
+
+    def _odd_form(self, named):
+        other = self.format not in ("auto", "conll")
+        if self.fields and self.format not in ("auto", "conllu", "jsonl"):
+            yield f"{named('fields')} names fields of CoNLL-U or JSON lines, not of {named('format')} {self.format}"
+        for name in ("comments", "tabs"):
+            if getattr(self, name) and other:
+                yield f"{named(name)} is for columns, not for {named('format')} {self.format}"
+        if self.fields and self.format == "conllu":
+            try:
+                conllu_fields(self.form)
+            except ValueError as error:
+                yield f"{named('fields')}: {error}"
 
     def _odd_together(self, named):
         several = len(self.points) > 1

@@ -97,7 +97,7 @@ class _Run:
     def __init__(self, settings, observer, log):
         self.settings, self.save_every, self.observer, self.log = settings, settings.save_every, observer, log
         template = templates.load(settings.template) if settings.template else None
-        self.vocabulary = Vocabulary([], StringTable(), StringTable(), template, settings.format, 0, 0)
+        self.vocabulary = Vocabulary([], StringTable(), StringTable(), template, settings.vocabulary_format, 0, 0, settings.form)
         self.builder = CorpusBuilder(self.vocabulary, label_column=settings.label_column)
         l2, l1 = (strength.at(settings.n_hint) for strength in (settings.lambdas[0], settings.l1s[0]))
         self.learner = StreamLearner(settings.algorithm, settings.options, self.vocabulary, l2=l2, l1=l1, seed=settings.seed)
@@ -132,7 +132,7 @@ class _Run:
     def _arriving(self):
         """The sentences. An interruption while one is waited for ends the stream; any other is heeded when there is a model."""
         for path in self.settings.paths:
-            stream = sentences(path, encoding=self.settings.encoding)
+            stream = sentences(path, encoding=self.settings.encoding, form=self.vocabulary.form)
             while not self.observer.interrupted:
                 try:
                     with self.observer.idle():

@@ -1,0 +1,113 @@
+"""What commands share that read and write data of other forms than plain columns, and `convert`."""
+
+import sys
+from dataclasses import replace
+
+import click
+
+from ..text.forms import FORMATS, Form, detected
+from ..text.schemes import SCHEMES
+from .base import Command, inputs
+
+TARGETS = ("columns", "jsonl", "pipes", "inline")
+READ = ("auto", "conll", "items", "conllu", "jsonl", "pipes")
+
+
+def data_options(command):
+    """--format, --fields, --comments and --tabs."""
+    options = (
+        click.option("--format", type=click.Choice(READ), default="auto", help="What FILES are; auto: what the model was learnt from."),
+        click.option("--fields", metavar="A,B,..", help="Fields of CoNLL-U or JSON lines that are columns, the label last."),
+        click.option("--comments", multiple=True, metavar="TEXT", help="Lines that begin so are no tokens, and are written as they came."),
+        click.option("--tabs", is_flag=True, help="Columns are parted by tabs alone."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def form_of(ctx, files, vocabulary, *, format, fields, comments, tabs):
+    """The Form of the FILES of a model with that vocabulary, None for plain columns or items."""
+    if format == "items" or (format == "auto" and vocabulary.format == "items"):
+        if vocabulary.format != "items" or fields or comments or tabs:
+            raise click.UsageError("--format items is for models of items, and goes with no other option of data", ctx)
+        return None
+    form = vocabulary.form
+    if format == "auto" and form is None and (seen := detected(files[0])):
+        form = Form(seen)
+        click.echo(f"{files[0]}: read as --format {seen}", err=True)
+    if format not in ("auto", "conll"):
+        form = form if form and form.format == format else Form(format)
+    elif format == "conll":
+        form = None
+    return _with(ctx, form, fields, comments, tabs)
+
+
+def _with(ctx, form, fields, comments, tabs):
+    if comments or tabs:
+        form = form or Form()
+        if form.format != "columns":
+            raise click.UsageError(f"--comments and --tabs are for columns, not for {form.format}", ctx)
+        form = replace(form, comments=(*form.comments, *comments), tabs=form.tabs or tabs)
+    if fields:
+        if not form or form.format not in ("conllu", "jsonl"):
+            raise click.UsageError("--fields names fields of CoNLL-U or JSON lines (--format conllu, --format jsonl)", ctx)
+        form = replace(form, fields=tuple(fields.split(",")))
+    try:
+        if form and form.format == "conllu":
+            form.module.fields(form)
+    except ValueError as error:
+        raise click.UsageError(f"--fields: {error}", ctx) from None
+    return form
+
+
+def writer_of(ctx, form, as_json, inline, scheme, labels_only, marginals):
+    """What writes a tagged sentence, None for columns with the label appended."""
+    from ..tagging import writers
+
+    if as_json and inline:
+        raise click.UsageError("--json or --inline", ctx)
+    if (as_json or inline) and labels_only:
+        raise click.UsageError("--labels-only writes labels alone, without --json and --inline", ctx)
+    if inline and marginals:
+        raise click.UsageError("--inline has no place for --marginals; --json has", ctx)
+    if form is not None and not (as_json or inline or labels_only) and marginals:
+        raise click.UsageError(f"--marginals of {form.format} go with --json", ctx)
+    if not (as_json or inline or scheme or form) or (labels_only and not scheme):
+        return None
+    if labels_only:
+        return writers.labels(scheme)
+    write = writers.as_json if as_json else writers.inline if inline else writers.as_read(form)
+    return writers.in_scheme(write, scheme) if scheme else write
+
+
+@click.command(cls=Command)
+@click.argument("files", nargs=-1)
+@click.option("--from", "format", type=click.Choice(["auto", *FORMATS]), default="auto", help="What FILES are; auto: by the first lines.")
+@click.option("--to", "target", type=click.Choice(TARGETS), default="columns", show_default=True, help="What to write.")
+@click.option("--fields", metavar="A,B,..", help="Fields of CoNLL-U or JSON lines that are columns, the label last.")
+@click.option("--comments", multiple=True, metavar="TEXT", help="Lines of columns that begin so are left out.")
+@click.option("--tabs", is_flag=True, help="Columns are parted by tabs alone.")
+@click.option("--scheme", type=click.Choice(SCHEMES), help="Write tags in this scheme.")
+@click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
+@click.pass_context
+def convert(ctx, files, format, target, fields, comments, tabs, scheme, encoding):
+    """Write labelled data in another format, its tags in another scheme. The label is the last column.
+
+    \b
+      crftrain convert --fields form,xpos,upos en.conllu > en.txt
+      crftrain convert --scheme bioes iob.txt > bioes.txt
+      crftrain convert --to jsonl train.txt > train.jsonl
+    """
+    from ..tagging import writers
+
+    files = inputs(files)
+    format = (detected(files[0]) or "columns") if format == "auto" else format
+    form = _with(ctx, Form(format, scheme=scheme), fields, comments, tabs)
+    out = sys.stdout.buffer
+    for path in files:
+        for block in form.blocks(path, encoding=encoding):
+            for record in block:
+                if record.lines:
+                    out.write(writers.converted(record, target, scheme))
+        out.flush()

@@ -1,0 +1,103 @@
+"""How tagged sentences are written, other than as columns with the label appended: write(sentence, labels, p, whole) -> bytes.
+
+labels are bytes, p their probabilities or None, whole that of the labelling or None.
+"""
+
+import json
+
+from ..errors import DataError
+from ..text.read import columns
+from ..text.schemes import converted as in_other_scheme
+from ..text.schemes import parsed, spans
+
+
+def as_read(form):
+    """As the sentence was read, with its label where the form has it; as columns if it has no form."""
+    from .tag import joined
+
+    def write(sentence, labels, p, whole):
+        if form is not None:
+            return form.written(sentence, labels)
+        return b"\n".join([*(joined(line, label) for line, label in zip(sentence.lines, labels, strict=True)), b"", b""])
+
+    return write
+
+
+def in_scheme(write, scheme):
+    """The same with tags of a scheme."""
+
+    def in_scheme(sentence, labels, p, whole):
+        return write(sentence, _converted(labels, scheme), p, whole)
+
+    return in_scheme
+
+
+def labels(scheme):
+    """The labels alone."""
+    return lambda sentence, labels, p, whole: b"\n".join([*_converted(labels, scheme), b"", b""])
+
+
+def _converted(labels, scheme):
+    return [label.encode() for label in in_other_scheme([label.decode() for label in labels], scheme)]
+
+
+def tokens(sentence):
+    """The first column of each line."""
+    return [columns(line)[0].decode().replace("\u00a0", " ") for line in sentence.lines]
+
+
+def _object(words, labels):
+    found = {"tokens": words, "labels": labels}
+    if any(parsed(label)[0] != "O" for label in labels):
+        found["spans"] = [
+            {"type": kind, "start": first, "end": end, "text": " ".join(words[first:end])} for kind, first, end in spans(labels)
+        ]
+    return found
+
+
+def as_json(sentence, labels, p, whole):
+    """An object a line: tokens, labels, spans of tokens with their types, probabilities if they are there."""
+    if not sentence.lines:
+        return b""
+    found = _object(tokens(sentence), [label.decode() for label in labels])
+    if p is not None:
+        found["probabilities"] = [round(value, 6) for value in p]
+    if whole is not None:
+        found["probability"] = float(f"{whole:.6g}")
+    return json.dumps(found, ensure_ascii=False).encode() + b"\n"
+
+
+def inline(sentence, labels, p=None, whole=None):
+    """A sentence a line: <PER>Ada Lovelace</PER> wrote; chunks without a type are words, and their tokens stand together."""
+    words, labels = tokens(sentence), [label.decode() for label in labels]
+    out, at = [], 0
+    for kind, first, end in spans(labels):
+        out += words[at:first]
+        out.append(f"<{kind.strip('<>')}>{' '.join(words[first:end])}</{kind.strip('<>')}>" if kind else "".join(words[first:end]))
+        at = end
+    return " ".join(out + words[at:]).encode() + b"\n" if words else b""
+
+
+def converted(record, target, scheme):
+    """A labelled record in another format."""
+    rows = [columns(line) for line in record.lines]
+    if any(len(row) < 2 for row in rows):
+        raise DataError(record.place(), "a token without a label", "2 columns or more, the label last")
+    labels = [row[-1] for row in rows]
+    if scheme:
+        labels = _converted(labels, scheme)
+    if target == "inline":
+        return inline(record, labels)
+    if target == "jsonl":
+        found = {"tokens": [_text(row[0]) for row in rows], "tags": [label.decode() for label in labels]}
+        if len({len(row) for row in rows}) == 1:
+            found |= {f"column{k}": [_text(row[k]) for row in rows] for k in range(1, len(rows[0]) - 1)}
+        return json.dumps(found, ensure_ascii=False).encode() + b"\n"
+    if target == "pipes":
+        return b" ".join(b"|".join([*row[:-1], label]) for row, label in zip(rows, labels, strict=True)) + b"\n"
+    separator = b" " if isinstance(record.raw, tuple) and record.raw[0] and b"\t" not in record.lines[0] else b"\t"
+    return b"\n".join([*(separator.join([*row[:-1], label]) for row, label in zip(rows, labels, strict=True)), b"", b""])
+
+
+def _text(cell):
+    return cell.decode().replace("\u00a0", " ")
