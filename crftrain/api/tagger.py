@@ -49,13 +49,13 @@ class Tagger:
 
     def tag(self, xseq: Iterable) -> list[str]:
         """The most probable labels of one sequence."""
-        corpus, sizes = self._corpus([xseq])
-        return self._labels(corpus)[0].tolist() if sizes[0] else []
+        corpus = self._encoded([xseq])
+        return self._names[self._decoded(corpus)[0]].tolist() if corpus.n_tokens else []
 
     def tag_all(self, X: Iterable) -> Iterator[list[str]]:
         """The labels of each sequence, in their order; faster than one call for each."""
         for corpus, sizes in self._portions(X):
-            found = self._labels(corpus)[0].tolist()
+            found = self._names[self._decoded(corpus)[0]].tolist()
             for first, size in _places(sizes):
                 yield found[first : first + size]
 
@@ -121,9 +121,6 @@ class Tagger:
         """What the decoder says of sequences, the empty ones left out."""
         return self._decoded(self._corpus(X)[0], **what)
 
-    def _labels(self, corpus):
-        return self._names[self._decoded(corpus)[0]], corpus
-
     def _decoded(self, corpus, **what):
         return self._decoder.decode(Sequences(corpus, self.model.layout), **what)
 
@@ -139,10 +136,13 @@ class Tagger:
         for first in X:
             yield self._corpus(list(chain((first,), islice(X, PORTION - 1))))
 
-    def _corpus(self, X: list):
+    def _encoded(self, X: list) -> Corpus:
         if not hasattr(self._local, "encode"):
             self._local.encode = encoder_of(self.model.vocabulary)
-        corpus = self._local.encode(X)
+        return self._local.encode(X)
+
+    def _corpus(self, X: list):
+        corpus = self._encoded(X)
         if self.model.vocabulary.template is None:
             return _without_empty(corpus), np.diff(corpus.seq).tolist()
         return corpus, [len(x) for x in X]

@@ -62,7 +62,7 @@ cdef class Objects(Builder):
         cdef int64_t tokens = self.n_tokens, nodes = self.n_nodes
         self.number, self.token = number, 0
         try:
-            if isinstance(xseq, (str, bytes, Mapping)):
+            if not isinstance(xseq, (list, tuple)) and isinstance(xseq, (str, bytes, Mapping)):
                 raise DataTypeError(self.place(False), f"{shortened(xseq)} for a sequence", "a list of tokens")
             for x in xseq:
                 self.add_token(x)
@@ -130,7 +130,7 @@ cdef class Objects(Builder):
         if isinstance(x, dict):
             while PyDict_Next(x, &at, &name, &value):
                 self.add_named(<object> name, <object> value, prefix, length, depth)
-        elif isinstance(x, Mapping):
+        elif not isinstance(x, (list, tuple, set)) and isinstance(x, Mapping):
             for key in x:
                 self.add_named(key, x[key], prefix, length, depth)
         else:
