@@ -1,33 +1,23 @@
-"""The estimator: fit, predict and their kin, with scikit-learn's names and without its import."""
+"""The estimator: fit, predict and their kin, with scikit-learn's names and without its import.
+
+What a method needs is loaded when it is called: the class alone costs little more than numpy.
+"""
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import DataError, SettingsError
-from ..model.model import Model, load
-from ..text.encode import Vocabulary, without_rare
-from ..training.events import Observer, Observers, last_event
-from ..training.heldout import HeldOutData
-from ..training.settings import DEFAULT_ONLINE, Settings
-from ..training.signals import StopSignal
-from ..training.train import train
-from ..training.update import copied, with_strengths
-from .callbacks import Asked, History, ProgressBar, Told
-from .dataset import as_dataset
 from .parameters import Parameters
-from .tagger import Tagger
 
-# How the parameters are called among the settings of a training.
-NAMES = {"lambdas": "l2", "l1s": "l1", "passes": "max_iter", "threads": "n_jobs", "seed": "random_state", "dev": "X_val"}
+if TYPE_CHECKING:
+    from ..model.model import Model
+    from ..training.events import Observer
+    from .tagger import Tagger
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -111,11 +101,9 @@ class CRF(Parameters):
 
         Ctrl-C ends training after the running step, with the model of that step.
         """
-        settings = self._settings(validated=X_val is not None).check(lambda name: NAMES.get(name, name))
-        corpus, vocabulary = as_dataset(X, y, template=self.template).for_training()
-        corpus = without_rare(corpus, vocabulary, settings.min_freq)
-        init = self.model_ if init_model is None and self.warm_start and self.__sklearn_is_fitted__() else _model(init_model)
-        return self._train(corpus, vocabulary, settings, callbacks, heldout=_held_out(X_val, y_val), init=init)
+        from .fitting import fit
+
+        return fit(self, X, y, X_val, y_val, callbacks, init_model)
 
     def partial_fit(self, X: Any, y: Iterable | None = None, classes: Iterable[str] | None = None) -> CRF:
         """Go on learning from more sequences, with psa unless an algorithm is named; a strength c/n counts all sequences so far.
@@ -126,58 +114,9 @@ class CRF(Parameters):
         >>> crf.predict([[{"a"}, {"b"}]])[0]
         ['X', 'Y']
         """
-        online, fitted = replaced(self, algorithm=self.algorithm or DEFAULT_ONLINE), self.__sklearn_is_fitted__()
-        data = as_dataset(X, y, template=self.template if not fitted else self.model_.vocabulary.template)
-        if not fitted:
-            settings = online._settings(passes=self.max_iter or 1).check(lambda name: NAMES.get(name, name))
-            corpus, vocabulary = data.for_training()
-            _add_labels(corpus, vocabulary, classes)
-            return self._train(corpus, vocabulary, settings, (), more_facts={"n_learnt": corpus.n_sequences})
-        settings = online._settings(update=True, init="the model").check(lambda name: NAMES.get(name, name))
-        vocabulary = copied(self.model_.vocabulary)
-        corpus = data.grown_into(vocabulary)
-        _add_labels(corpus, vocabulary, classes)
-        settings, n = with_strengths(settings, self.model_, corpus.n_sequences)
-        return self._train(corpus, vocabulary, settings, (), init=self.model_, more_facts={"n_learnt": n})
+        from .fitting import partial_fit
 
-    def _settings(self, *, validated: bool = False, **more) -> Settings:
-        """What a training is asked for by the parameters."""
-        own = {"dev": "X_val", "select": self.select} if validated else {}
-        return Settings(
-            algorithm=self.algorithm,
-            options=self.options,
-            lambdas=self.l2,
-            l1s=self.l1,
-            features=self.features,
-            transitions=self.transitions,
-            min_freq=self.min_freq,
-            tol=self.tol,
-            patience=self.patience,
-            threads=_threads(self.n_jobs),
-            seed=_seed(self.random_state),
-            **{"passes": self.max_iter, **own, **more},
-        )
-
-    def _train(self, corpus, vocabulary, settings, callbacks, **how):
-        if len(settings.points) > 1:
-            raise SettingsError("", "l2 and l1 that are lists", "one strength each; GridSearchCV tries several")
-        history, callbacks = History(), list(callbacks)
-        observers = [callback for callback in callbacks if isinstance(callback, Observer)]
-        functions = Asked([callback for callback in callbacks if not isinstance(callback, Observer)])
-        shown = [ProgressBar()] * (self.verbose > 0) + [Told()] * (self.verbose > 1)
-        with StopSignal(signals=(signal.SIGINT,)) as stop:
-            observer = Observers(history, *observers, functions, *shown, stop)
-            model, outcome = train(corpus, vocabulary, settings, observer, **how)
-            observer.end(last_event(outcome, None))
-        if stop.interrupted:
-            warnings.warn(f"{stop.interrupted}: the model is that of step {outcome.iteration}", stacklevel=3)
-        self._take(replace(model, w=_as_in_a_file(model.w)))
-        self.history_ = history.steps
-        self.n_iter_, self.objective_, self.gap_ = outcome.iteration, outcome.objective, outcome.gap
-        self.converged_, self.stop_reason_ = outcome.converged, outcome.reason
-        self.best_iteration_ = outcome.best_iteration
-        self.best_score_ = outcome.dev_score if outcome.dev else None
-        return self
+        return partial_fit(self, X, y, classes)
 
     def _take(self, model: Model) -> None:
         self.model_, self._tagger = model, None
@@ -189,6 +128,8 @@ class CRF(Parameters):
         """The Tagger of the model."""
         self._fitted()
         if vars(self).get("_tagger") is None:
+            from .tagger import Tagger
+
             self._tagger = Tagger(self.model_)
         return self._tagger
 
@@ -227,9 +168,11 @@ class CRF(Parameters):
 
     def score(self, X: Any, y: Iterable | None = None) -> float:
         """The share of tokens whose label is right."""
+        from ..metrics import flat_accuracy_score
+        from .dataset import as_dataset
+
         if y is None:
             y = as_dataset(X, template=self.template).labels
-        from ..metrics import flat_accuracy_score
 
         return flat_accuracy_score(y, self.predict(X))
 
@@ -274,6 +217,8 @@ class CRF(Parameters):
     @classmethod
     def load(cls, path: str | os.PathLike, **parameters) -> CRF:
         """A fitted CRF with the model in a file, crftrain's own or one of another program that it reads."""
+        from ..model.model import load
+
         crf = cls(**parameters)
         crf._take(load(path))
         return crf
@@ -301,20 +246,13 @@ class CRF(Parameters):
         return {name: value for name, value in vars(self).items() if name != "_tagger"}
 
 
-def replaced(crf: CRF, **parameters) -> CRF:
-    """A CRF that is not fitted, with other parameters."""
-    return CRF(**{name: getattr(crf, name) for name in CRF._parameters()} | parameters)
-
-
-def _as_in_a_file(w: np.ndarray) -> np.ndarray:
-    """As numbers of 4 bytes, which is what is saved: a loaded model predicts the same."""
-    with np.errstate(over="ignore"):
-        return w.astype(np.float32).astype(np.float64)
-
-
 def _sequences(X):
     """What can be tagged at once; files are read as data with labels."""
-    return as_dataset(X) if isinstance(X, str | os.PathLike) else X
+    if not isinstance(X, str | os.PathLike):
+        return X
+    from .dataset import Dataset
+
+    return Dataset.read(X)
 
 
 def _objects(values) -> np.ndarray:
@@ -323,46 +261,3 @@ def _objects(values) -> np.ndarray:
     for i, value in enumerate(values):
         found[i] = value
     return found
-
-
-def _model(given) -> Model | None:
-    if given is None or isinstance(given, Model):
-        return given
-    return given._fitted() if isinstance(given, CRF) else load(given)
-
-
-def _held_out(X_val, y_val):
-    """A function of the training's vocabulary -> HeldOutData, or None."""
-    if X_val is None:
-        if y_val is not None:
-            raise DataError("y_val", "labels without X_val", "both or neither")
-        return None
-
-    def held_out(vocabulary: Vocabulary):
-        data = as_dataset(X_val, y_val, template=vocabulary.template)
-        data = data.take(np.flatnonzero(np.diff(data.corpus.seq)))
-        if not len(data):
-            raise DataError("X_val", "no sequences", "at least one, with tokens")
-        gold = [label for labels in data.labels for label in labels]
-        return HeldOutData(data.numbered_as(vocabulary), gold, vocabulary.labels)
-
-    return held_out
-
-
-def _add_labels(corpus, vocabulary: Vocabulary, classes: Iterable[str] | None) -> None:
-    vocabulary.labels += [label for label in classes or () if label not in vocabulary.labels]
-    corpus.n_labels = len(vocabulary.labels)
-
-
-def _threads(n_jobs):
-    """n_jobs as scikit-learn has it: None is 1, -1 all processors."""
-    return 1 if n_jobs is None else (os.cpu_count() or 1) if n_jobs == -1 else n_jobs
-
-
-def _seed(random_state):
-    """A number, drawn where it is not given or given as a generator."""
-    if random_state is None:
-        return int(np.random.default_rng().integers(2**31))
-    if hasattr(random_state, "randint"):
-        return int(random_state.randint(2**31 - 1))
-    return random_state

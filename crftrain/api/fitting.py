@@ -1,0 +1,145 @@
+"""What the estimator's fit and partial_fit do: parameters to Settings, data to a corpus, a Model and what came of it back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import warnings
+from dataclasses import replace
+
+import numpy as np
+
+from ..errors import DataError, SettingsError
+from ..model.model import Model, load
+from ..text.encode import Vocabulary, without_rare
+from ..training.events import Observer, Observers, last_event
+from ..training.heldout import HeldOutData
+from ..training.settings import DEFAULT_ONLINE, Settings
+from ..training.signals import StopSignal
+from ..training.train import train
+from ..training.update import copied, with_strengths
+from .callbacks import Asked, History, ProgressBar, Told
+from .dataset import as_dataset
+from .estimator import CRF
+
+# How the parameters are called among the settings of a training.
+NAMES = {"lambdas": "l2", "l1s": "l1", "passes": "max_iter", "threads": "n_jobs", "seed": "random_state", "dev": "X_val"}
+
+
+def fit(crf, X, y, X_val, y_val, callbacks, init_model):
+    """The estimator, fitted."""
+    settings = _settings(crf, validated=X_val is not None)
+    corpus, vocabulary = as_dataset(X, y, template=crf.template).for_training()
+    corpus = without_rare(corpus, vocabulary, settings.min_freq)
+    init = crf.model_ if init_model is None and crf.warm_start and crf.__sklearn_is_fitted__() else _model(init_model)
+    return _trained(crf, corpus, vocabulary, settings, callbacks, heldout=_held_out(X_val, y_val), init=init)
+
+
+def partial_fit(crf, X, y, classes):
+    """The estimator, having learnt more."""
+    fitted = crf.__sklearn_is_fitted__()
+    data = as_dataset(X, y, template=crf.model_.vocabulary.template if fitted else crf.template)
+    online = {"algorithm": crf.algorithm or DEFAULT_ONLINE}
+    if not fitted:
+        settings = _settings(crf, **online, passes=crf.max_iter or 1)
+        corpus, vocabulary = data.for_training()
+        _add_labels(corpus, vocabulary, classes)
+        return _trained(crf, corpus, vocabulary, settings, more_facts={"n_learnt": corpus.n_sequences})
+    settings = _settings(crf, **online, update=True, init="the model")
+    vocabulary = copied(crf.model_.vocabulary)
+    corpus = data.grown_into(vocabulary)
+    _add_labels(corpus, vocabulary, classes)
+    settings, n = with_strengths(settings, crf.model_, corpus.n_sequences)
+    return _trained(crf, corpus, vocabulary, settings, init=crf.model_, more_facts={"n_learnt": n})
+
+
+def _settings(crf, *, validated=False, **more):
+    """What a training is asked for by the parameters; SettingsError if it cannot be done."""
+    held_out = {"dev": "X_val", "select": crf.select} if validated else {}
+    own = {
+        "algorithm": crf.algorithm,
+        "options": crf.options,
+        "lambdas": crf.l2,
+        "l1s": crf.l1,
+        "features": crf.features,
+        "transitions": crf.transitions,
+        "min_freq": crf.min_freq,
+        "passes": crf.max_iter,
+        "tol": crf.tol,
+        "patience": crf.patience,
+        "threads": _threads(crf.n_jobs),
+        "seed": _seed(crf.random_state),
+    }
+    settings = Settings(**{**own, **held_out, **more}).check(lambda name: NAMES.get(name, name))
+    if len(settings.points) > 1:
+        raise SettingsError("", "l2 and l1 that are lists", "one strength each; GridSearchCV tries several")
+    return settings
+
+
+def _trained(crf, corpus, vocabulary, settings, callbacks=(), **how):
+    history, callbacks = History(), list(callbacks)
+    observers = [callback for callback in callbacks if isinstance(callback, Observer)]
+    functions = Asked([callback for callback in callbacks if not isinstance(callback, Observer)])
+    shown = [ProgressBar()] * (crf.verbose > 0) + [Told()] * (crf.verbose > 1)
+    with StopSignal(signals=(signal.SIGINT,)) as stop:
+        observer = Observers(history, *observers, functions, *shown, stop)
+        model, outcome = train(corpus, vocabulary, settings, observer, **how)
+        observer.end(last_event(outcome, None))
+    if stop.interrupted:
+        warnings.warn(f"{stop.interrupted}: the model is that of step {outcome.iteration}", stacklevel=4)
+    crf._take(replace(model, w=_as_in_a_file(model.w)))
+    crf.history_ = history.steps
+    crf.n_iter_, crf.objective_, crf.gap_ = outcome.iteration, outcome.objective, outcome.gap
+    crf.converged_, crf.stop_reason_ = outcome.converged, outcome.reason
+    crf.best_iteration_ = outcome.best_iteration
+    crf.best_score_ = outcome.dev_score if outcome.dev else None
+    return crf
+
+
+def _as_in_a_file(w: np.ndarray) -> np.ndarray:
+    """As numbers of 4 bytes, which is what is saved: a loaded model predicts the same."""
+    with np.errstate(over="ignore"):
+        return w.astype(np.float32).astype(np.float64)
+
+
+def _model(given) -> Model | None:
+    if given is None or isinstance(given, Model):
+        return given
+    return given._fitted() if isinstance(given, CRF) else load(given)
+
+
+def _held_out(X_val, y_val):
+    """A function of the training's vocabulary -> HeldOutData, or None."""
+    if X_val is None:
+        if y_val is not None:
+            raise DataError("y_val", "labels without X_val", "both or neither")
+        return None
+
+    def held_out(vocabulary: Vocabulary):
+        data = as_dataset(X_val, y_val, template=vocabulary.template)
+        data = data.take(np.flatnonzero(np.diff(data.corpus.seq)))
+        if not len(data):
+            raise DataError("X_val", "no sequences", "at least one, with tokens")
+        gold = [label for labels in data.labels for label in labels]
+        return HeldOutData(data.numbered_as(vocabulary), gold, vocabulary.labels)
+
+    return held_out
+
+
+def _add_labels(corpus, vocabulary: Vocabulary, classes) -> None:
+    vocabulary.labels += [label for label in classes or () if label not in vocabulary.labels]
+    corpus.n_labels = len(vocabulary.labels)
+
+
+def _threads(n_jobs):
+    """n_jobs as scikit-learn has it: None is 1, -1 all processors."""
+    return 1 if n_jobs is None else (os.cpu_count() or 1) if n_jobs == -1 else n_jobs
+
+
+def _seed(random_state):
+    """A number, drawn where it is not given or given as a generator."""
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**31))
+    if hasattr(random_state, "randint"):
+        return int(random_state.randint(2**31 - 1))
+    return random_state
