@@ -205,7 +205,7 @@ def test_lines_of_other_formats_name_the_option(crftrain, tmp_path):
     for text, told in (
         ("# c\na x X\n", "--comments '#'"),
         ('{"tokens": ["a", "b", "c"]}\n', "--format jsonl"),
-        ("a|X b|Y\n", "--format pipes"),
+        ("a|X b|Y c|Z d|W\n", "--format pipes"),
         (CONLLU.partition("\n1\t")[2].join(["1\t", ""]), "--format conllu"),
         ("a x X\n# c d e\n", "--comments '#'"),
     ):
