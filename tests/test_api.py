@@ -22,6 +22,7 @@ from crftrain import CRF, Dataset, EarlyStopping, History, Tagger
 from crftrain.api.estimator import NotFittedError
 from crftrain.errors import CrftrainError, DataError, SettingsError
 from crftrain.text.read import columns, sentences
+from crftrain.text.template import Template
 
 ROOT = Path(__file__).parent.parent
 TOKEN = {"word": "the", "length": 3, "title": False, "context": {"before": "in", "after": ["cat", "dog"]}, "shape": {"x"}}
@@ -44,7 +45,7 @@ def fitted():
     return CRF().fit(*sample())
 
 
-@pytest.mark.parametrize("module", ["api.callbacks", "api.dataset", "api.estimator", "api.tagger", "metrics"])
+@pytest.mark.parametrize("module", ["api.callbacks", "api.dataset", "api.estimator", "api.tagger", "compat.pycrfsuite._items", "metrics"])
 def test_examples_in_the_documentation_hold(module):
     failed, tried = doctest.testmod(importlib.import_module(f"crftrain.{module}"))
     assert not failed and (tried or module == "api.callbacks")
@@ -161,9 +162,9 @@ def test_rows_of_columns_train_what_the_command_trains(train_file, tmp_path, set
         Dataset([[["a b"]]], [["X"]], template="pos")
 
 
-def test_frames_are_grouped_by_a_column():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"doc": [1, 1, 2], "word": ["a", "b", "a"], "size": [1.5, 2, 1], "tag": ["X", "O", "X"]})
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_are_grouped_by_a_column(library):
+    frame = pytest.importorskip(library).DataFrame({"doc": [1, 1, 2], "word": ["a", "b", "a"], "size": [1.5, 2, 1], "tag": ["X", "O", "X"]})
     data = Dataset.from_frame(frame, group="doc", label="tag")
     assert data.labels == [["X", "O"], ["X"]]
     assert sorted(data.vocabulary.attributes.names()) == [b"size", b"word:a", b"word:b"]
@@ -207,6 +208,30 @@ def test_the_probabilities_of_all_labellings_add_up_to_one(fitted):
     assert sum(fitted.tagger_.probability(x, y) for y in product(fitted.classes_, repeat=len(x))) == pytest.approx(1, rel=1e-12)
     with pytest.raises(ValueError, match="the label 'Q', expected one of the model's"):
         fitted.tagger_.probability(x, ["Q"] * len(x))
+
+
+def test_the_probability_of_a_span_is_the_sum_over_what_is_around_it(fitted):
+    from itertools import product
+
+    x = sample(9, noise=0)[0][1]
+    x = (x * 5)[:5]
+    inside = {1: "B-X", 2: "I-X"}
+    ways = [y for y in product(fitted.classes_, repeat=5) if y[1:3] == ("B-X", "I-X") and y[3] != "I-X"]
+    asked = [None, inside[1], inside[2], {"O", "B-X"}, None]
+    assert fitted.tagger_.probability(x, asked) == pytest.approx(sum(fitted.tagger_.probability(x, y) for y in ways), rel=1e-12)
+    marginals = fitted.tagger_.marginals(x)
+    for j, label in enumerate(fitted.classes_):
+        assert fitted.tagger_.probability(x, [None, None, label, None, None]) == pytest.approx(marginals[2, j], rel=1e-12)
+
+
+def test_probabilities_with_attributes_on_label_pairs(train_file):
+    data = Dataset.read(train_file, template="auto")
+    pairs = Dataset.read(train_file, template=Template.parse("U:%x[0,0]\nB:%x[0,1]\nB\n", "t"))
+    for given in (data, pairs):
+        fitted = CRF("lbfgs", max_iter=10).fit(given)
+        rows = [["w1", "x"], ["w2", "y"], ["w3", "x"]]
+        (labels, p), *_ = fitted.decode([rows])
+        assert fitted.tagger_.probability(rows, labels) == pytest.approx(p, rel=1e-9)
 
 
 def test_the_order_and_the_company_of_sequences_do_not_matter(fitted):

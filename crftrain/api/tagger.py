@@ -14,7 +14,7 @@ from ..chain._sequences import Sequences
 from ..errors import DataError
 from ..model.model import Model, load
 from ..tagging._decoder import Decoder
-from ..tagging.likelihood import path_scores
+from ..tagging.likelihood import log_probability
 from ..text.encode import Corpus
 from .dataset import Dataset, Row, encoder_of
 
@@ -78,27 +78,31 @@ class Tagger:
             for first, size in _places(sizes):
                 yield found[first : first + size], next(p) if size else 1.0
 
-    def probability(self, xseq: Iterable, yseq: Sequence[str]) -> float:
-        """The probability that the sequence has these labels, all of them.
+    def probability(self, xseq: Iterable, yseq: Sequence[str | set[str] | None]) -> float:
+        """The probability that the sequence has these labels; None is any label, a set of labels one of them.
+
+        So a span from token 1 to 2 has the probability of [None, "B-X", "I-X", {...}], with what may follow it in the set.
 
         >>> from crftrain import CRF
         >>> tagger = Tagger(CRF().fit([[{"a"}, {"b"}]] * 3, [["X", "Y"]] * 3).model_)
         >>> round(sum(tagger.probability([{"a"}, {"b"}], [y, z]) for y in "XY" for z in "XY"), 9)
         1.0
+        >>> tagger.probability([{"a"}, {"b"}], ["X", None]) > tagger.probability([{"a"}, {"b"}], ["X", "Y"])
+        True
         """
-        corpus, sizes = self._corpus([xseq])
+        corpus, yseq = self._encoded([xseq]), list(yseq)
         number = {name: j for j, name in enumerate(self._names)}
-        if len(yseq) != sizes[0]:
-            raise DataError("", f"{sizes[0]} tokens and {len(yseq)} labels", "one label for each token")
-        for label in yseq:
-            if label not in number:
-                raise DataError("", f"the label {label!r}", "one of the model's")
-        if not sizes[0]:
-            return 1.0
-        best, log_p, _ = self._decoded(corpus, probabilities=True)
-        asked = np.array([number[label] for label in yseq], np.int32)
-        score = path_scores(self.model, corpus, np.stack([asked, best]))
-        return float(np.exp(score[0] - score[1] + log_p[0]))
+        if len(yseq) != corpus.n_tokens:
+            raise DataError("", f"{corpus.n_tokens} tokens and {len(yseq)} labels", "one label for each token")
+        allowed = np.ones((len(yseq), len(number)), bool)
+        for t, label in enumerate(yseq):
+            if label is not None:
+                labels = {label} if isinstance(label, str) else set(label)
+                if unknown := labels - number.keys():
+                    raise DataError("", f"the label {sorted(unknown)[0]!r}", "one of the model's")
+                allowed[t] = False
+                allowed[t, [number[name] for name in labels]] = True
+        return float(np.exp(log_probability(self.model, corpus, allowed))) if yseq else 1.0
 
     def explain(self, xseq: Iterable, position: int, against: str | None = None, gold: str | None = None) -> Explanation:
         """Why the token at a position of a sequence got its label and not another one: what adds up to the margin between the two.

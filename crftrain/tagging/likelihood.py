@@ -1,39 +1,52 @@
-"""What a labelling scores: the sum of its weights.
+"""How probable labels are that are known in part: of whole sequences, of spans, of what lies around them.
 
-    score(y) = sum_t sum_a value w[a, y_t] + sum_t w[y_{t-1}, y_t] + sum_t sum_b w[b, y_{t-1}, y_t],    log p(y) = score(y) - log Z
+    log Z(allowed) = log of the sum of exp score(y) over the labellings y with y_t in allowed_t
+    log p(y_t in allowed_t for all t) = log Z(allowed) - log Z(everything)
+
+The forward recursion in numpy, for single sequences: a_t = psi_t + log sum_i exp(a_{t-1}(i) + e_t(i, .)).
 """
 
 import numpy as np
 
-
-def path_scores(model, corpus, paths):
-    """float64[paths]: the score of each labelling, int32[paths, tokens], of a corpus of one sequence."""
-    return np.array([_score(model, corpus, path.astype(np.int64)) for path in paths])
+from ._paths import node_scores
 
 
-def _score(model, corpus, y):
+def log_probability(model, corpus, allowed):
+    """Of a corpus of one sequence; allowed: bool [tokens, labels]."""
     layout, w = model.layout, model.w
-    label = layout.node_labels()
-    score = _weights(corpus.nodes, y, layout.ptr, label, w)
-    if len(y) > 1:
-        pair = y[:-1] * layout.n_labels + y[1:]
-        dense = np.zeros(layout.n_labels**2)
-        dense[layout.transition] = w[layout.transitions]
-        score += dense[pair].sum()
-        if corpus.pairs is not None:
-            pairs = np.concatenate([[-1], pair])
-            start = int(layout.pair_ptr[0])
-            score += _weights(corpus.pairs, pairs, layout.pair_ptr - start, layout.pair, w[start:])
-    return score
+    psi, edges = node_scores(corpus.nodes, layout, w), _edges(model, corpus)
+    return _log_sum(np.where(allowed, psi, -np.inf), edges) - _log_sum(psi, edges)
 
 
-def _weights(observations, member, ptr, members, w):
-    """The sum of the weights of each token's attributes with the token's member: a label, or a label pair."""
-    wanted = np.repeat(member, np.diff(observations.ptr))
-    total = 0.0
-    for k, (a, j) in enumerate(zip(observations.attr.tolist(), wanted.tolist(), strict=True)):
-        first, end = ptr[a], ptr[a + 1]
-        at = first + np.searchsorted(members[first:end], j)
-        if at < end and members[at] == j:
-            total += w[at] * (1.0 if observations.value is None else observations.value[k])
-    return total
+def _edges(model, corpus):
+    """t -> e_t [labels, labels]."""
+    layout, w, n = model.layout, model.w, model.layout.n_labels
+    plain = np.zeros(n * n)
+    plain[layout.transition] = w[layout.transitions]
+    pairs = corpus.pairs
+    if pairs is None or not len(layout.pair):
+        return lambda t: plain.reshape(n, n)
+
+    def at(t):
+        own, start = plain.copy(), int(layout.pair_ptr[0])
+        for b in pairs.attr[pairs.ptr[t] : pairs.ptr[t + 1]].tolist():
+            block = slice(int(layout.pair_ptr[b]), int(layout.pair_ptr[b + 1]))
+            own[layout.pair[block.start - start : block.stop - start]] += w[block]
+        return own.reshape(n, n)
+
+    return at
+
+
+def _log_sum(psi, edges):
+    a = psi[0]
+    for t in range(1, len(psi)):
+        a = psi[t] + _log_sum_of(a[:, None] + edges(t))
+    return float(_log_sum_of(a))
+
+
+def _log_sum_of(x):
+    """log sum exp over the first axis; -inf of nothing."""
+    most = np.max(x, axis=0)
+    most = np.where(np.isfinite(most), most, 0.0)
+    with np.errstate(divide="ignore"):
+        return most + np.log(np.exp(x - most).sum(axis=0))
