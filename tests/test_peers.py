@@ -53,7 +53,8 @@ def own_tests(name, version):
     place = CACHE / stem
     if not (place / "tests").is_dir():
         CACHE.mkdir(parents=True, exist_ok=True)
-        fetch = [sys.executable, "-m", "pip", "download", "--quiet", "--retries", "1", "--timeout", "10", "--no-deps", "--no-binary", ":all:"]
+        fetch = [sys.executable, "-m", "pip", "download", "--quiet", "--retries", "1", "--timeout", "10", "--no-deps"]
+        fetch += ["--no-binary", ":all:"]
         subprocess.run([*fetch, "--dest", str(CACHE), f"{name}=={version}"], capture_output=True, timeout=60, check=False)
         archive = next(iter(CACHE.glob(f"{stem}.tar.gz")), None) or next(iter(CACHE.glob(f"{name}-{version}.tar.gz")), None)
         if archive is None:
