@@ -141,6 +141,18 @@ def test_tag_dump_info_and_init_take_the_exported_model(crftrain, learnt):
     assert by_name(load(learnt.parent / "back.bin")) == by_name(load(learnt))
 
 
+def test_update_goes_on_with_another_program_s_model_and_leaves_its_file(crftrain, learnt):
+    assert crftrain("export", "model.bin", "model.crfsuite", "--to", "crfsuite").status == 0
+    before = (learnt.parent / "model.crfsuite").read_bytes()
+    ended = crftrain("update", "model.crfsuite", "items.txt")
+    assert ended.status == 1 and "a CRFsuite model, which is not replaced by one of ours, expected -m" in ended.err
+    assert (learnt.parent / "model.crfsuite").read_bytes() == before
+    for options in ((), ("-a", "lbfgs", "--replay", "items.txt")):
+        ended = crftrain("update", *options, "-m", "next.bin", "model.crfsuite", "items.txt")
+        assert ended.status == 0, ended.err
+        assert load(learnt.parent / "next.bin").vocabulary.labels == load(learnt).vocabulary.labels
+
+
 def test_doubles_are_not_rounded():
     model = made(1)
     object.__setattr__(model, "w", np.where(model.w, model.w + 1e-12, 0))

@@ -210,9 +210,11 @@ class CRF(Parameters):
 
     # ---- files
 
-    def save(self, path: str | os.PathLike) -> int:
-        """Write the model, which `crftrain tag` and CRF.load read; the number of bytes."""
-        return self._fitted().save(path)
+    def save(self, path: str | os.PathLike, *, format: str = "crftrain") -> int:
+        """Write the model, which `crftrain tag` and CRF.load read; the number of bytes. format: or "crfsuite", "wapiti", "crfpp"."""
+        from ..model.foreign import export
+
+        return export(self._fitted(), path, format)
 
     @classmethod
     def load(cls, path: str | os.PathLike, **parameters) -> CRF:

@@ -24,22 +24,15 @@ def export(model, out, format):
     MODEL may be one of theirs too. What the other program has no way to say is refused, with a list.
     """
     from ..model import foreign
-    from ..model._container import os_errors, replace
-    from ..model.model import load, save
+    from ..model.model import load
 
     loaded = load(model)
     if model != "-" and os.path.exists(out) and os.path.samefile(model, out):
         raise click.UsageError(f"OUT is MODEL, {model}")
-    if format == "crftrain":
-        size = save(out, loaded.vocabulary, loaded.layout, loaded.w, loaded.facts)
-    else:
-        try:
-            parts = foreign.image(format, loaded)
-        except ModelError as error:
-            raise ModelError(model, error.finding, error.expectation) from None
-        with os_errors(out, "cannot be written"):
-            replace(out, parts)
-        size = sum(map(len, parts))
-        for remark in foreign.remarks(format, loaded):
-            click.echo(f"{out}: {remark}", err=True)
+    try:
+        size = foreign.export(loaded, out, format)
+    except ModelError as error:
+        raise ModelError(error.place or model, error.finding, error.expectation) from None
+    for remark in foreign.remarks(format, loaded) if format in foreign.FORMATS else ():
+        click.echo(f"{out}: {remark}", err=True)
     click.echo(f"{out}: {size:,} bytes", err=True)

@@ -14,6 +14,7 @@ the optimum forgets what is not in its data: it needs the old sentences too, and
 """
 
 import math
+import os
 import time
 from dataclasses import replace
 
@@ -34,6 +35,8 @@ def update(settings, observer=SILENT):
     replay = settings.replay
     model.check_writable(settings.model)
     started, old = time.perf_counter(), model.load(settings.init)
+    if imported(old) and os.path.exists(settings.model) and os.path.samefile(settings.init, settings.model):
+        raise ModelError(settings.init, f"a {old.facts['kind']}, which is not replaced by one of ours", "-m and another name")
     with Log.to(settings.log) as log:
         vocabulary = copied(old.vocabulary)
         observer = Observers(log, observer)
@@ -47,13 +50,18 @@ def update(settings, observer=SILENT):
         if not n_new:
             model.save(settings.model, old.vocabulary, old.layout, old.w, old.facts)
             return None
-        settings, n = with_strengths(settings, old, n_new)
+        settings, n = with_strengths(settings, old, n_new, n_replayed)
         return trained_and_saved(builder.take(), vocabulary, settings, observer, init=old, started=started, more_facts={"n_learnt": n})
 
 
-def with_strengths(settings, old, n_new):
+def imported(model):
+    """Whether it is another program's, which says nothing of its training: lambda is 1/n then, n what is learnt from now."""
+    return "kind" in model.facts
+
+
+def with_strengths(settings, old, n_new, n_replayed=0):
     """(The settings with the old model's strengths and kinds of weights, the number of sequences learnt from then)."""
-    n = _fact(settings, old, "n_learnt", "n_sequences") + n_new
+    n = (n_replayed if imported(old) else _fact(settings, old, "n_learnt", "n_sequences")) + n_new
     settings = replace(
         settings,
         features=old.facts.get("features", "observed"),
@@ -87,6 +95,8 @@ def _counted(n_new, n_replayed, known, names):
 
 def _strength(settings, old, given, n, name):
     """The one strength given, as a number, or the old model's; an algorithm without penalties has none."""
+    if imported(old) and not given:
+        return (Strength(1 / n if name == "lambda" and "l2" in settings.algorithm.solves else 0.0),)
     penalised = settings.algorithm.solves & {"l2", "l1"}
     return (Strength(given[0].at(n) if given else _fact(settings, old, name) if penalised else 0.0),)
 

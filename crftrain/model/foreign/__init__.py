@@ -4,9 +4,11 @@ What they read becomes a Model like any other; what they write is what their own
 The bytes of a file are believed nothing: a damaged one is a ModelError, whatever is wrong with it.
 """
 
+import os
 from importlib import import_module
 
 from ...errors import CrftrainError, ModelError
+from .._container import os_errors, replace
 
 FORMATS = ("crfsuite", "wapiti", "crfpp")
 HEAD = 16  # bytes that tell what a file is
@@ -41,6 +43,19 @@ def image(format, model):
         more = [f"and {len(lost) - 5} more"] if len(lost) > 5 else []
         raise ModelError("", f"cannot be said in a {writer.NAME} model: " + "; ".join([*lost[:5], *more]))
     return writer.image(model)
+
+
+def export(model, path, format):
+    """Write the model as a file of that format, ours if it is "crftrain", whole or not at all; the number of bytes."""
+    path = os.fspath(path)
+    if format == "crftrain":
+        return model.save(path)
+    if format not in FORMATS:
+        raise ValueError(f"format {format!r}, expected crftrain or one of {', '.join(FORMATS)}")
+    parts = image(format, model)
+    with os_errors(path, "cannot be written"):
+        replace(path, parts)
+    return sum(map(len, parts))
 
 
 def remarks(format, model):
