@@ -8,6 +8,7 @@ from crftrain.chain._problem import Problem
 from crftrain.chain._sequences import Sequences
 from crftrain.chain.layout import Layout, arrange, number
 from crftrain.tagging._decoder import Decoder
+from crftrain.tagging.query import Query
 from crftrain.text.encode import Corpus, Observations, StringTable, Vocabulary
 from crftrain.text.template import Template
 
@@ -27,7 +28,12 @@ class Instance:
 
     def decode(self, w, **wanted):
         """(labels, log p of the best paths or None, marginals or None)"""
-        return Decoder(self.layout, w).decode(Sequences(self.corpus, self.layout), **wanted)
+        decoded = self.decoded(w, **wanted)
+        return decoded.labels, decoded.log_p, decoded.marginals
+
+    def decoded(self, w, legal=None, **wanted):
+        """The answer to Query(**wanted)."""
+        return Decoder(self.layout, w, legal).decode(Sequences(self.corpus, self.layout), Query(**wanted))
 
     def weights(self, seed=0, scale=1.0):
         return np.random.default_rng(seed).normal(0, scale, self.layout.n_features)

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 _TAGS = "O.BIES[]"  # the tags that rules name; any other is the last row and column of the tables
-_ALIASES = {"M": "I", "L": "E", "U": "S", "W": "S"}
+ALIASES = {"M": "I", "L": "E", "U": "S", "W": "S"}
 _OTHER = len(_TAGS)
 _STARTS_AT = "BB IB OB OI EE EI OE" + " EB SB SE SI"
 _ENDS_AT = "BB IB BO IO EE EI EO" + " EB ES BS IS"
@@ -62,7 +62,7 @@ def _split(label):
 
 def tag_number(tag):
     """Its row in the tables."""
-    tag = _ALIASES.get(tag, tag)
+    tag = ALIASES.get(tag, tag)
     return _TAGS.index(tag) if len(tag) == 1 and tag in _TAGS else _OTHER
 
 
@@ -366,6 +366,17 @@ def borders(tag, kind):
     last = _before(tag, 0)
     changed = kind != _before(kind, 0)
     return _START[last, tag] | (_INSIDE[tag] & changed), _END[last, tag] | (_INSIDE[last] & changed)
+
+
+def chunk_rules(labels):
+    """(starts, ends): bool[L + 1, L + 1], whether a chunk starts with a label after another one, or ends between the two.
+
+    Label L is none: what stands before the first token and behind the last.
+    """
+    tag, kind = zip(*map(_split, [*labels, None]), strict=True)
+    tag, changed = np.array(tag), np.array([[a != b for b in kind] for a in kind])
+    starts = _START[tag[:, None], tag] | (_INSIDE[tag] & changed)
+    return starts, _END[tag[:, None], tag] | (_INSIDE[tag][:, None] & changed)
 
 
 def _spans(starts, ends, kind):

@@ -24,6 +24,7 @@ from ..text.encode import Encoder
 from ..text.printable import printable
 from ._decoder import Decoder
 from ._paths import Edges, best_paths, node_scores, parted, said
+from .query import Query
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,8 @@ class Explainer:
         """Sentences made ready to be asked about; their labels and marginals may be known from tagging."""
         if best is None:
             sequences = Sequences(self.encoder.encode(sentences), self.model.layout)
-            best, _, marginals = self.decoder.decode(sequences, marginals=True)
+            decoded = self.decoder.decode(sequences, Query(marginals=True))
+            best, marginals = decoded.labels, decoded.marginals
         return Looked(self, sentences, best, marginals)
 
     def encode(self, sentences):

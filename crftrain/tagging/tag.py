@@ -19,6 +19,7 @@ from ..errors import DataError, ModelError, TemplateError
 from ..text.encode import Encoder
 from ..text.read import check
 from ._decoder import Decoder
+from .query import Query
 
 PIECE = 2000  # tokens; a sentence is never cut
 WAITING = 4  # pieces in the queue for each thread
@@ -58,7 +59,8 @@ class Tagger:
         if not sentences:
             return b"".join(output.writer(sentence, [], None, None) for sentence in everything) if output.writer else b""
         sequences = Sequences(self.encoder.encode(sentences), self.layout)
-        best, log_p, marginals = self.decoder.decode(sequences, probabilities=output.score, marginals=output.marginals is not None)
+        decoded = self.decoder.decode(sequences, Query(probabilities=output.score, marginals=output.marginals is not None))
+        best, log_p, marginals = decoded.labels, decoded.log_p, decoded.marginals
         if output.writer:
             return self._encoded(b"".join(self._written(everything, best.tolist(), log_p, marginals)))
         if marginals is None:

@@ -15,7 +15,7 @@ from ..text.read import sentences
 
 def score_corpus(layout, w, corpus, labels, evaluation=None, *, gold=None):
     """Decode a corpus and add its sequences to an Evaluation; gold: label strings where the corpus' ids do not say all."""
-    best, _, _ = Decoder(layout, w).decode(Sequences(corpus, layout))
+    best = Decoder(layout, w).decode(Sequences(corpus, layout)).labels
     evaluation = Evaluation(labels=labels) if evaluation is None else evaluation
     predicted = [labels[j] for j in best.tolist()]
     if gold is None:

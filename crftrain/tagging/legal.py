@@ -1,0 +1,125 @@
+"""Which labels may follow one another, begin a sequence and end one.
+
+    Legal.of(labels, scheme="iob2", forbid=["O I-*"], allow=["^ I-PER"])
+
+A scheme says it of chunk labels TAG-TYPE; a pattern is two globs, of a label and of the one after it, where ^ and $ stand for the
+sequence's ends. Patterns go before the scheme; a pair that is both forbidden and allowed is an error. A label sequence is legal if its
+first label, each of its pairs and its last label are.
+"""
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from ..errors import SettingsError
+from .evaluate import ALIASES
+
+START, END = "^", "$"
+SCHEMES = ("iob1", "iob2", "bioes", "bmes", "auto")
+_OPEN = "BI"  # tags that a chunk may go on after
+
+
+def _iob1(before, after):
+    """I starts a chunk unless one of its type stands before it; B only where it does."""
+    return after is None or after[0] != "B" or _goes_on(before, after)
+
+
+def _iob2(before, after):
+    """I only within a chunk of its type."""
+    return after is None or after[0] != "I" or _goes_on(before, after)
+
+
+def _bioes(before, after):
+    """After B and I the same chunk goes on to I or E; everywhere else a chunk begins, with B or S, or there is none."""
+    if before is not None and before[0] in _OPEN:
+        return after is not None and after[0] in "IE" and before[1] == after[1]
+    return after is None or after[0] not in "IE"
+
+
+def _goes_on(before, after):
+    return before is not None and before[0] in _OPEN and before[1] == after[1]
+
+
+_RULES = {"iob1": _iob1, "iob2": _iob2, "bioes": _bioes, "bmes": _bioes}
+
+
+@dataclass(frozen=True)
+class Legal:
+    """bool arrays: pairs[i, j] label j after i, first[j], last[i]."""
+
+    pairs: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+
+    @classmethod
+    def of(cls, labels, *, scheme=None, forbid=(), allow=(), transitions=None):
+        """transitions: the weights [i, j] of label pairs, by which `auto` tells IOB1 from IOB2."""
+        n = len(labels)
+        table = np.ones((n + 1, n + 1), bool)  # row n: before the first label; column n: after the last
+        if scheme == "auto":
+            scheme = scheme_of(labels, transitions)
+        if scheme is not None:
+            tags = [*map(split_tag, labels), None]
+            table[:] = [[_RULES[scheme](before, after) for after in tags] for before in tags]
+        forbidden, allowed = _matching(labels, forbid), _matching(labels, allow)
+        if (both := np.argwhere(forbidden & allowed)).size:
+            i, j = both[0]
+            raise SettingsError("", f"{_shown(labels, i, START)} {_shown(labels, j, END)} is both forbidden and allowed")
+        table = table & ~forbidden | allowed
+        legal = cls(table[:n, :n].copy(), table[n, :n].copy(), table[:n, n].copy())
+        legal._check(labels)
+        return legal
+
+    def _check(self, labels):
+        for name, ends in (("begin", self.first), ("end", self.last)):
+            if not ends.any():
+                raise SettingsError("", f"no label may {name} a sequence", "at least one of " + ", ".join(labels[:5]))
+
+    def allows(self, path):
+        """Whether a sequence of label numbers is legal."""
+        path = np.asarray(path)
+        return bool(self.first[path[0]] and self.last[path[-1]] and self.pairs[path[:-1], path[1:]].all())
+
+
+def scheme_of(labels, transitions=None):
+    """The scheme that chunk labels are in: by their tags, and IOB1 where I follows O more willingly than B does."""
+    tags = [split_tag(label) for label in labels]
+    kinds = {tag for tag, _ in tags}
+    if not kinds & {"B", "I"}:
+        raise SettingsError("", "--constrain auto: the labels are of no scheme", "labels such as B-X, I-X, O; or --constrain iob2, bioes")
+    if kinds & {"E", "S"}:
+        return "bioes"
+    if transitions is None or "O" not in labels:
+        return "iob2"
+    o, number = labels.index("O"), {tag: j for j, tag in enumerate(tags)}
+    both = [kind for tag, kind in tags if tag == "B" and ("I", kind) in number]
+    inner = sum(transitions[o, number["I", kind]] > transitions[o, number["B", kind]] for kind in both)
+    return "iob1" if 2 * inner > len(both) else "iob2"
+
+
+def split_tag(label):
+    """(tag, type): B-NP -> ("B", "NP"), with M, L, U, W as the I, E, S that they mean; a label that is none stands for itself."""
+    tag, _, kind = label.partition("-")
+    return ALIASES.get(tag, tag), kind
+
+
+def _matching(labels, patterns):
+    """bool[n + 1, n + 1]: the pairs that some pattern names."""
+    n = len(labels)
+    table = np.zeros((n + 1, n + 1), bool)
+    for pattern in patterns:
+        parts = pattern.split()
+        if len(parts) != 2:
+            raise SettingsError("", f"{pattern!r} is no pair of labels", "two, as in 'O I-*'; ^ and $ are a sequence's ends")
+        rows = [n] if parts[0] == START else [i for i in range(n) if fnmatchcase(labels[i], parts[0])]
+        columns = [n] if parts[1] == END else [j for j in range(n) if fnmatchcase(labels[j], parts[1])]
+        for part, found in zip(parts, (rows, columns), strict=True):
+            if not found:
+                raise SettingsError("", f"{pattern!r}: no label is called {part!r}", "one of " + ", ".join(labels))
+        table[np.ix_(rows, columns)] = True
+    return table
+
+
+def _shown(labels, i, end):
+    return labels[i] if i < len(labels) else end

@@ -1,0 +1,211 @@
+"""Decoding against all labellings written out: the n best, legal ones, known labels, marginals and chunks given these."""
+
+import itertools
+
+import numpy as np
+import problems
+import pytest
+import reference
+from numpy.testing import assert_allclose
+
+from crftrain.errors import SettingsError
+from crftrain.tagging.evaluate import Evaluation, chunk_rules
+from crftrain.tagging.legal import Legal, scheme_of
+
+KINDS = [name for name in problems.KINDS if "many labels" not in name]
+LABELS = ["O", "B-X", "I-X", "B-Y", "I-Y", "S-X"]
+UNUSUAL = {"one label": 1, "six labels of seven tokens": 6}
+
+
+def made(name, seed):
+    """A small instance, and weights."""
+    if name == "six labels of seven tokens":
+        instance = problems.instance(seed, labels=6, length=(7, 7), sequences=2)
+    else:
+        instance = problems.kind(name, seed)
+    return instance, instance.weights(seed, scale=1.5)
+
+
+def legal_for(n, seed):
+    """Random rules under which something is legal: at least the first label all along."""
+    rng = np.random.default_rng(seed)
+    pairs, first, last = rng.random((n, n)) < 0.6, rng.random(n) < 0.6, rng.random(n) < 0.6
+    pairs[0, 0] = first[0] = last[0] = True
+    return Legal(pairs, first, last)
+
+
+class All:
+    """All labellings of a sequence that are legal and agree with what is known, and their scores."""
+
+    def __init__(self, instance, w, i, legal=None, known=None):
+        psi, e = reference.scores(instance.corpus, instance.layout, w, i)
+        length, n = psi.shape
+        paths = np.array(list(itertools.product(range(n), repeat=length)))
+        score = psi[0, paths[:, 0]].astype(np.longdouble)
+        keep = np.ones(len(paths), bool)
+        if legal is not None:
+            keep &= legal.first[paths[:, 0]] & legal.last[paths[:, -1]]
+        for t in range(length):
+            if known is not None:
+                keep &= known[t, paths[:, t]]
+            if t:
+                score += psi[t, paths[:, t]] + e[t, paths[:, t - 1], paths[:, t]]
+                if legal is not None:
+                    keep &= legal.pairs[paths[:, t - 1], paths[:, t]]
+        self.n, self.paths, self.score = n, paths[keep], score[keep]
+        if keep.any():
+            order = np.argsort(-self.score, kind="stable")
+            self.ranked, self.best_scores = self.paths[order], self.score[order]
+            self.log_z = reference.log_sum_exp(self.score)
+            self.p = np.exp(self.score - self.log_z)
+
+    def marginals(self):
+        return np.array([[self.p[self.paths[:, t] == j].sum() for j in range(self.n)] for t in range(self.paths.shape[1])], float)
+
+    def chunk(self, labels, first, end):
+        """How probable it is that just the chunk first..end of these labels stands there."""
+        wanted = chunks_of(labels)
+        (own,) = [chunk for chunk in wanted if chunk[:2] == (first, end)]
+        return float(sum(p for path, p in zip(self.paths, self.p, strict=True) if own in chunks_of([LABELS[j] for j in path])))
+
+
+def chunks_of(labels):
+    """{(first, end, labels)} as the evaluation finds them."""
+    evaluation = Evaluation(chunks=True)
+    evaluation.add(labels, labels)
+    _, gold, _ = evaluation._counted.spans()
+    return {(int(first), int(end), tuple(labels[first:end])) for first, end, _ in gold.T}
+
+
+def sequences(instance):
+    seq = instance.corpus.seq
+    return [(i, slice(seq[i], seq[i + 1])) for i in range(instance.corpus.n_sequences)]
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+@pytest.mark.parametrize("name", [*KINDS, "six labels of seven tokens"])
+def test_the_n_best_are_the_first_of_all_labellings(name, constrained):
+    instance, w = made(name, 1)
+    legal = legal_for(instance.layout.n_labels, 1) if constrained else None
+    decoded = instance.decoded(w, legal, n=40)
+    for i, own in sequences(instance):
+        every = All(instance, w, i, legal)
+        scores, labels = decoded.ranked[i]
+        n = min(40, len(every.paths))
+        assert len(scores) == len(labels) == n
+        assert_allclose(scores, every.best_scores[:n].astype(float), rtol=0, atol=1e-12 * max(1, np.abs(every.score).max()))
+        for r in range(n):
+            assert_allclose(float(every.score[(every.paths == labels[r]).all(axis=1)][0]), scores[r], atol=1e-12 * max(1, abs(scores[r])))
+        assert len({tuple(path) for path in labels}) == n
+        assert labels[0].tolist() == decoded.labels[own].tolist()
+        assert_allclose(decoded.log_z[i], every.log_z, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1.5, 400.0])
+@pytest.mark.parametrize("name", KINDS)
+def test_legal_labellings_and_known_labels_have_the_sums_of_all_that_are_left(name, scale):
+    instance, w = made(name, 2)
+    w = w / 1.5 * scale
+    n = instance.layout.n_labels
+    legal, rng = legal_for(n, 2), np.random.default_rng(2)
+    known = rng.random((instance.corpus.n_tokens, n)) < 0.7
+    known[:, 0] = True
+    decoded = instance.decoded(w, legal, known=known, marginals=True)
+    assert not decoded.impossible.any()
+    for i, own in sequences(instance):
+        every = All(instance, w, i, legal, known[own])
+        assert_allclose(decoded.log_z[i], every.log_z, rtol=1e-12, atol=1e-11)
+        assert_allclose(decoded.log_p[i], float(every.best_scores[0] - every.log_z), rtol=1e-10, atol=1e-11 * scale)
+        assert_allclose(decoded.marginals[own], every.marginals(), atol=1e-12 * scale)
+        assert decoded.labels[own].tolist() == every.ranked[0].tolist()
+
+
+def test_what_is_impossible_is_told():
+    instance, w = made("plain", 3)
+    n = instance.layout.n_labels
+    legal = Legal(np.zeros((n, n), bool), np.ones(n, bool), np.ones(n, bool))
+    decoded = instance.decoded(w, legal, marginals=True, n=3)
+    long = np.diff(instance.corpus.seq) > 1
+    assert long.any() and decoded.impossible.tolist() == long.tolist()
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+@pytest.mark.parametrize("name", KINDS)
+def test_posterior_decoding_has_the_largest_sum_of_marginals_among_the_legal_ones(name, constrained):
+    instance, w = made(name, 4)
+    legal = legal_for(instance.layout.n_labels, 4) if constrained else None
+    decoded = instance.decoded(w, legal, posterior=True)
+    for i, own in sequences(instance):
+        every = All(instance, w, i, legal)
+        marginals, t = every.marginals(), np.arange(own.stop - own.start)
+        sums = marginals[t, every.paths].sum(axis=1)
+        assert_allclose(marginals[t, decoded.labels[own]].sum(), sums.max(), rtol=1e-12)
+        assert constrained is False or legal.allows(decoded.labels[own])
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+@pytest.mark.parametrize("options", [{}, {"template": problems.BOTH, "pair_attributes": 4}, {"features": "full"}])
+@pytest.mark.parametrize("scale", [1.0, 150.0])
+def test_a_chunk_is_as_probable_as_all_labellings_that_have_it(options, constrained, scale):
+    instance = problems.instance(5, labels=len(LABELS), length=(1, 5), sequences=6, attributes=12, **options)
+    w = instance.weights(5, scale=scale)
+    legal = Legal.of(LABELS, scheme="bioes", allow=["I-* O", "I-* $"]) if constrained else None
+    decoded = instance.decoded(w, legal, chunks=chunk_rules(LABELS))
+    found = 0
+    for i, own in sequences(instance):
+        labels = [LABELS[j] for j in decoded.labels[own]]
+        every, wanted = All(instance, w, i, legal), chunks_of(labels)
+        inside = [(first - own.start, end - own.start, p) for first, end, p in zip(*decoded.chunks, strict=True) if own.start <= first < own.stop]
+        assert {(first, end) for first, end, _ in inside} == {chunk[:2] for chunk in wanted}
+        for first, end, p in inside:
+            assert_allclose(p, every.chunk(labels, first, end), rtol=1e-9, atol=1e-12)
+            found += 1
+    assert found > 3
+
+
+# ---- what is legal ---------------------------------------------------------------------------------------------------
+
+
+def test_schemes_say_what_conll_says():
+    legal = Legal.of(LABELS[:5], scheme="iob2")
+    of = {name: j for j, name in enumerate(LABELS)}
+    assert legal.allows([of["O"], of["B-X"], of["I-X"], of["I-X"], of["B-X"], of["B-Y"], of["I-Y"]])
+    assert not legal.allows([of["I-X"]]) and not legal.allows([of["O"], of["I-X"]]) and not legal.allows([of["B-Y"], of["I-X"]])
+    one = Legal.of(LABELS[:5], scheme="iob1")
+    assert one.allows([of["I-X"], of["B-X"], of["I-Y"]]) and not one.allows([of["O"], of["B-X"]]) and not one.allows([of["I-Y"], of["B-X"]])
+    many = ["O", "B-X", "I-X", "E-X", "S-X"]
+    bioes = Legal.of(many, scheme="bioes")
+    assert bioes.allows([1, 2, 3, 4, 0]) and not bioes.allows([1]) and not bioes.allows([1, 0]) and not bioes.allows([3]) and not bioes.allows([1, 4])
+    bmes = Legal.of(["B", "M", "E", "S"], scheme="bmes")
+    assert bmes.allows([0, 1, 1, 2, 3]) and not bmes.allows([0, 3]) and not bmes.allows([1, 2]) and not bmes.allows([0])
+
+
+def test_patterns_go_before_the_scheme():
+    legal = Legal.of(LABELS[:5], scheme="iob2", allow=["O I-X", "^ I-*"], forbid=["B-X B-*", "* B-Y", "B-* $"])
+    of = {name: j for j, name in enumerate(LABELS)}
+    assert legal.allows([of["I-Y"]]) and legal.allows([of["O"], of["I-X"]]) and not legal.allows([of["O"], of["I-Y"]])
+    assert not legal.allows([of["B-X"]]) and not legal.allows([of["O"], of["B-Y"], of["I-Y"]])
+
+
+@pytest.mark.parametrize(
+    "asked, said",
+    [
+        ({"forbid": ["O I-*"], "allow": ["O I-X"]}, "O I-X is both forbidden and allowed"),
+        ({"forbid": ["^ *"]}, "no label may begin"),
+        ({"forbid": ["* $"]}, "no label may end"),
+        ({"forbid": ["O"]}, "no pair of labels"),
+        ({"allow": ["O Z-*"]}, "no label is called 'Z-*'"),
+    ],
+)
+def test_rules_that_contradict_themselves_or_name_nothing_are_errors(asked, said):
+    with pytest.raises(SettingsError, match=said.replace("*", r"\*")):
+        Legal.of(LABELS, **asked)
+
+
+def test_auto_tells_schemes_apart():
+    willing = np.zeros((5, 5))
+    willing[0, [2, 4]] = 1  # I after O
+    assert scheme_of(LABELS[:5], willing) == "iob1" and scheme_of(LABELS[:5], -willing) == "iob2"
+    assert scheme_of(["B", "M", "E", "S"]) == scheme_of(["O", "B-X", "I-X", "L-X", "U-X"]) == "bioes"
+    with pytest.raises(SettingsError, match="no scheme"):
+        scheme_of(["NN", "VB"])
