@@ -41,8 +41,8 @@ def explain(tagger, xseq: Iterable, position: int, against: str | None = None, g
     else:
         sentence = Rows([b""] * len(xseq), "X", 0)
         sentence.xseq = xseq
-    best, _, marginals = tagger.decoded([xseq], marginals=True)
-    looked = explainer.look([sentence], best=best, marginals=marginals)
+    decoded = tagger.decoded([xseq], marginals=True)
+    looked = explainer.look([sentence], best=decoded.labels, marginals=decoded.marginals)
     looked.gold = [gold if t == position else None for t in range(len(xseq))]
     number = None if against is None else tagger.labels.index(against)
     if number == best[position]:

@@ -14,7 +14,7 @@ from ..chain._sequences import Sequences
 from ..errors import DataError
 from ..model.model import Model, load
 from ..tagging._decoder import Decoder
-from ..tagging.likelihood import log_probability
+from ..tagging.query import Decoded, Query
 from ..text.encode import Corpus
 from .dataset import Dataset, Row, encoder_of
 
@@ -50,12 +50,12 @@ class Tagger:
     def tag(self, xseq: Iterable) -> list[str]:
         """The most probable labels of one sequence."""
         corpus = self._encoded([xseq])
-        return self._names[self._decoded(corpus)[0]].tolist() if corpus.n_tokens else []
+        return self._names[self._decoded(corpus).labels].tolist() if corpus.n_tokens else []
 
     def tag_all(self, X: Iterable) -> Iterator[list[str]]:
         """The labels of each sequence, in their order; faster than one call for each."""
         for corpus, sizes in self._portions(X):
-            found = self._names[self._decoded(corpus)[0]].tolist()
+            found = self._names[self._decoded(corpus).labels].tolist()
             for first, size in _places(sizes):
                 yield found[first : first + size]
 
@@ -66,15 +66,15 @@ class Tagger:
     def marginals_of_all(self, X: Iterable) -> Iterator[np.ndarray]:
         """The same of each sequence, in their order."""
         for corpus, sizes in self._portions(X):
-            found = self._decoded(corpus, marginals=True)[2]
+            found = self._decoded(corpus, marginals=True).marginals
             for first, size in _places(sizes):
                 yield found[first : first + size]
 
     def best(self, X: Iterable) -> Iterator[tuple[list[str], float]]:
         """(labels, their probability) of each sequence."""
         for corpus, sizes in self._portions(X):
-            labels, log_p, _ = self._decoded(corpus, probabilities=True)
-            found, p = self._names[labels].tolist(), iter(np.exp(log_p).tolist())
+            decoded = self._decoded(corpus, probabilities=True)
+            found, p = self._names[decoded.labels].tolist(), iter(np.exp(decoded.log_p).tolist())
             for first, size in _places(sizes):
                 yield found[first : first + size], next(p) if size else 1.0
 
@@ -102,7 +102,10 @@ class Tagger:
                     raise DataError("", f"the label {sorted(unknown)[0]!r}", "one of the model's")
                 allowed[t] = False
                 allowed[t, [number[name] for name in labels]] = True
-        return float(np.exp(log_probability(self.model, corpus, allowed))) if yseq else 1.0
+        if not yseq:
+            return 1.0
+        some, all_ = (self._decoded(corpus, probabilities=True, known=known).log_z[0] for known in (allowed, None))
+        return float(np.exp(some - all_))
 
     def explain(self, xseq: Iterable, position: int, against: str | None = None, gold: str | None = None) -> Explanation:
         """Why the token at a position of a sequence got its label and not another one: what adds up to the margin between the two.
@@ -125,8 +128,8 @@ class Tagger:
         """What the decoder says of sequences, the empty ones left out."""
         return self._decoded(self._corpus(X)[0], **what)
 
-    def _decoded(self, corpus, **what):
-        return self._decoder.decode(Sequences(corpus, self.model.layout), **what)
+    def _decoded(self, corpus: Corpus, **asked) -> Decoded:
+        return self._decoder.decode(Sequences(corpus, self.model.layout), Query(**asked))
 
     def _portions(self, X):
         """(corpus without its empty sequences, the size of each sequence) of some sequences at a time."""

@@ -12,6 +12,7 @@ from ..errors import DataError
 from ..tagging._decoder import Decoder
 from ..tagging.evaluate import Evaluation
 from ..tagging.mistakes import mistakes
+from ..tagging.query import Query
 from ..text.encode import Encoder
 from ..text.read import columns, sentences
 
@@ -54,7 +55,8 @@ def answers(model, path, *, gold="auto", encoding="utf-8", decoder=None):
     for batch in _batches(sentences(path, encoding=encoding)):
         if not encoder.has_gold(batch[0]):
             raise DataError(batch[0].place(), "no gold labels", "a file with labels, which a report compares with")
-        best, _, marginals = decoder.decode(Sequences(encoder.encode(batch), model.layout), marginals=True)
+        decoded = decoder.decode(Sequences(encoder.encode(batch), model.layout), Query(marginals=True))
+        best, marginals = decoded.labels, decoded.marginals
         predicted.append(best)
         probability.append(marginals[np.arange(len(best)), best].astype(np.float32))
         names, at = [labels[k] for k in best.tolist()], 0

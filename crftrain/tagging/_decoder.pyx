@@ -6,17 +6,69 @@ to be others in the node scores. So one lattice serves all questions.
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.string cimport memset
 
 import numpy as np
 
-from .._kernels cimport Lattice, Tokens, Weights, backward, forward, gather, lattice_fit, lattice_free, lattice_new, set_transitions, viterbi
+from .._kernels cimport (
+    Lattice,
+    Tokens,
+    Weights,
+    backward,
+    forward,
+    gather,
+    lattice_fit,
+    lattice_free,
+    lattice_new,
+    set_transitions,
+    viterbi,
+)
 from ..chain._blocks cimport Scorer
 from ..chain._sequences cimport Sequences
 from ._ranked cimport Ranking
 from ._spans cimport Spans
 
 from .query import Decoded, Query
+
+
+cdef class Answers:
+    """What a Query asks for, and room for it."""
+
+    cdef bint sums, marginals, posterior, ranks, chunks, masked
+    cdef int32_t[::1] labels
+    cdef double[::1] scores, log_z
+    cdef double[:, ::1] p
+    cdef const uint8_t[:, ::1] known
+    cdef Ranking ranking
+    cdef Spans spans
+    cdef list ranked
+
+    def __init__(self, query, int64_t n, int64_t tokens, int L, int LP):
+        self.posterior, self.ranks, self.chunks = query.posterior, query.n > 1, query.chunks is not None
+        self.marginals, self.masked = query.marginals or query.posterior, query.known is not None
+        self.sums = query.probabilities or self.marginals or self.ranks or self.chunks
+        self.labels, self.scores = np.zeros(tokens, np.int32), np.zeros(n)
+        self.log_z = np.full(n if self.sums else 0, -np.inf)
+        self.p = np.zeros((tokens if self.marginals else 0, L))
+        self.known = query.known.view(np.uint8) if self.masked else np.empty((0, L), np.uint8)
+        self.ranking = Ranking(L, LP, query.n) if self.ranks else None
+        self.spans = Spans(query.chunks) if self.chunks else None
+        self.ranked = [(np.empty(0), np.empty((0, 0), np.int32))] * n if self.ranks else None
+
+    def decoded(self, *, constrained):
+        scores, log_z = np.asarray(self.scores), np.asarray(self.log_z) if self.sums else None
+        impossible = scores == -np.inf
+        log_p = np.full(len(scores), -np.inf) if self.sums and not self.posterior else None
+        if log_p is not None:
+            np.subtract(scores, log_z, out=log_p, where=~impossible)
+        return Decoded(
+            np.asarray(self.labels),
+            log_p=log_p,
+            marginals=np.asarray(self.p) if self.marginals else None,
+            log_z=log_z,
+            ranked=self.ranked,
+            chunks=self.spans.found() if self.chunks else None,
+            impossible=impossible if self.masked or constrained else None,
+        )
 
 
 cdef class Decoder:
@@ -45,68 +97,51 @@ cdef class Decoder:
     def decode(self, Sequences sequences, query=Query()):
         """The query's answers: a Decoded."""
         cdef const Tokens* s = &sequences.s
-        cdef const Weights* W = &self.scorer.W
-        cdef int64_t i, t, first, T, tokens = s.seq[sequences.n]
-        cdef bint posterior = query.posterior, marginals = query.marginals or posterior, sums = query.probabilities or marginals or query.chunks is not None
-        cdef bint masked = query.known is not None, ranks = query.n > 1, chunks = query.chunks is not None, room
-        cdef double score
-        labels, scores, log_z = np.empty(tokens, np.int32), np.empty(sequences.n), np.empty(sequences.n if sums or ranks else 0)
-        p = np.empty((tokens if marginals else 0, W.L))
-        cdef int32_t[::1] y = labels
-        cdef double[::1] score_view = scores, log_z_view = log_z
-        cdef double[:, ::1] p_view = p
-        cdef const uint8_t[:, ::1] known = query.known.view(np.uint8) if masked else np.empty((0, W.L), np.uint8)
-        cdef Ranking ranking = Ranking(W.L, W.LP, query.n) if ranks else None
-        cdef Spans spans = Spans(query.chunks) if chunks else None
-        cdef Lattice* X = lattice_new(W.L)
-        ranked = [] if ranks else None
+        cdef int64_t i
+        cdef bint room
+        cdef Answers answers = Answers(query, sequences.n, s.seq[sequences.n], self.scorer.W.L, self.scorer.W.LP)
+        cdef Lattice* X = lattice_new(self.scorer.W.L)
         room = X != NULL
         with nogil:
             for i in range(sequences.n):
-                first, T = s.seq[i], s.seq[i + 1] - s.seq[i]
-                if not room or not lattice_fit(X, T, s.pairs.ptr != NULL):
-                    room = False
+                room = room and lattice_fit(X, s.seq[i + 1] - s.seq[i], s.pairs.ptr != NULL)
+                if not room:
                     break
-                gather(W, s, i, X)
-                if masked:
-                    mask(X, &known[first, 0], T)
-                if self.ends:
-                    mask(X, &self.first[0], 1)
-                    mask_row(X, &self.last[0], T - 1)
-                score_view[i] = viterbi(W, s, i, X, &y[first])
-                if ranks:
-                    with gil:
-                        ranking.begin(X, W.trans if s.pairs.ptr == NULL else X.e, 0 if s.pairs.ptr == NULL else W.L * W.LP, T)
-                        ranked.append(ranking.best())
-                if score_view[i] == -INFINITY:      # nothing is legal
-                    if sums or ranks:
-                        log_z_view[i] = -INFINITY
-                    if marginals:
-                        memset(&p_view[first, 0], 0, T * W.L * sizeof(double))
-                    continue
-                if sums or ranks:
-                    log_z_view[i] = forward(W, s, i, X)
-                if marginals or chunks:
-                    backward(W, s, i, X)
-                if chunks:
-                    with gil:
-                        spans.take(W, s, i, X, &y[first])
-                if marginals:
-                    keep_marginals(X, T, &p_view[first, 0])
-                if posterior:
-                    score_view[i] = self.best_by_marginals(W, s, i, X, &y[first])
+                self.answer(s, i, X, answers)
         lattice_free(X)
         if not room:
             raise MemoryError("the lattice of a sequence does not fit into memory")
-        return Decoded(
-            labels,
-            log_p=differences(scores, log_z) if sums and not posterior else None,
-            marginals=p if marginals else None,
-            log_z=log_z if sums or ranks else None,
-            ranked=ranked,
-            chunks=spans.found() if chunks else None,
-            impossible=~np.isfinite(scores) if masked or self.ends else None,
-        )
+        return answers.decoded(constrained=self.ends)
+
+    cdef int answer(self, const Tokens* s, int64_t i, Lattice* X, Answers to) except -1 nogil:
+        """All that is asked of one sequence."""
+        cdef const Weights* W = &self.scorer.W
+        cdef int64_t first = s.seq[i], T = s.seq[i + 1] - first
+        gather(W, s, i, X)
+        if to.masked:
+            mask(X, &to.known[first, 0], T)
+        if self.ends:
+            mask(X, &self.first[0], 1)
+            mask_row(X, &self.last[0], T - 1)
+        to.scores[i] = viterbi(W, s, i, X, &to.labels[first])
+        if to.scores[i] == -INFINITY:       # nothing is legal: no sums, no marginals
+            return 0
+        if to.ranks:
+            with gil:
+                to.ranking.begin(X, W.trans if s.pairs.ptr == NULL else X.e, 0 if s.pairs.ptr == NULL else W.L * W.LP, T)
+                to.ranked[i] = to.ranking.best()
+        if to.sums:
+            to.log_z[i] = forward(W, s, i, X)
+        if to.marginals or to.chunks:
+            backward(W, s, i, X)
+        if to.chunks:
+            with gil:
+                to.spans.take(W, s, i, X, &to.labels[first])
+        if to.marginals:
+            keep_marginals(X, T, &to.p[first, 0])
+        if to.posterior:
+            to.scores[i] = self.best_by_marginals(W, s, i, X, &to.labels[first])
+        return 0
 
     cdef double best_by_marginals(self, const Weights* W, const Tokens* s, int64_t i, Lattice* X, int32_t* y) noexcept nogil:
         """The legal labelling with the largest sum of marginals: Viterbi with these for node scores."""
@@ -139,8 +174,3 @@ cdef void keep_marginals(const Lattice* X, int64_t T, double* p) noexcept nogil:
     for t in range(T):
         for j in range(X.L):
             p[t * X.L + j] = X.q[t * X.LP + j]
-
-
-def differences(scores, log_z):
-    """log p; -inf where nothing is legal."""
-    return np.subtract(scores, log_z, out=np.full(len(scores), -np.inf), where=scores > -np.inf)

@@ -7,4 +7,5 @@ cdef class Spans:
     cdef const uint8_t[:, ::1] starts, ends
     cdef list first, end, p
     cdef int take(self, const Weights* W, const Tokens* s, int64_t i, const Lattice* X, const int32_t* y) except -1
-    cdef double probability(self, const Weights* W, const Tokens* s, const Lattice* X, const int32_t* y, int64_t T, int64_t first, int64_t end) noexcept
+    cdef double probability(self, const Weights* W, const Tokens* s, const Lattice* X, const int32_t* y,
+                            int64_t T, int64_t first, int64_t end) noexcept

@@ -2,10 +2,12 @@
 
 The posterior of a linear chain is a Markov chain itself, so with the marginals of labels and of label pairs
 
-    P(chunk s..e) = sum_{i: chunks start from i to y_s} P(i, y_s)  prod_{t=s+1..e} P(y_t | y_{t-1})  sum_{j: chunks end from y_e to j} P(j | y_e)
+    P(chunk s..e) = sum_{i: a chunk starts from i to y_s} P(i, y_s)
+                    prod_{t=s+1..e} P(y_t | y_{t-1})
+                    sum_{j: a chunk ends from y_e to j} P(j | y_e)
 
-The first sum is P(y_s) at the start of a sequence, the last one is 1 at its end: the chunk's own borders belong to it, or I-X I-X would be
-found in I-X I-X I-X too (Culotta and McCallum 2004 get the same by a forward pass that is confined to the chunk).
+The first sum is P(y_s) at the start of a sequence, the last one is 1 at its end: the chunk's own borders belong to it, or I-X I-X
+would be found in I-X I-X I-X too (Culotta and McCallum 2004 get the same by a forward pass that is confined to the chunk).
 """
 
 from libc.math cimport exp
@@ -37,7 +39,8 @@ cdef class Spans:
                 self.p.append(self.probability(W, s, X, y, T, t, end))
         return 0
 
-    cdef double probability(self, const Weights* W, const Tokens* s, const Lattice* X, const int32_t* y, int64_t T, int64_t first, int64_t end) noexcept:
+    cdef double probability(self, const Weights* W, const Tokens* s, const Lattice* X, const int32_t* y,
+                            int64_t T, int64_t first, int64_t end) noexcept:
         cdef double p = 0, part = 0
         cdef int64_t t
         cdef int j, L = X.L, LP = X.LP

@@ -21,6 +21,7 @@ from ..chain.layout import arrange
 from ..errors import CrftrainError
 from ..tagging._decoder import Decoder
 from ..tagging.evaluate import Evaluation
+from ..tagging.query import Query
 from .events import Unheard, scores_text
 
 PIECE = 500  # sequences that are decoded with marginals at a time
@@ -166,7 +167,8 @@ def _predicted(layout, w, corpus):
     decoder, labels, probabilities = Decoder(layout, w), [], []
     for first in range(0, corpus.n_sequences, PIECE):
         some = corpus.take(np.arange(first, min(first + PIECE, corpus.n_sequences)))
-        best, _, marginals = decoder.decode(Sequences(some, layout), marginals=True)
+        decoded = decoder.decode(Sequences(some, layout), Query(marginals=True))
+        best, marginals = decoded.labels, decoded.marginals
         labels.append(best)
         probabilities.append(marginals[np.arange(len(best)), best].astype(np.float32))
     return np.concatenate(labels), np.concatenate(probabilities)
