@@ -45,6 +45,6 @@ def explain(tagger, xseq: Iterable, position: int, against: str | None = None, g
     looked = explainer.look([sentence], best=decoded.labels, marginals=decoded.marginals)
     looked.gold = [gold if t == position else None for t in range(len(xseq))]
     number = None if against is None else tagger.labels.index(against)
-    if number == best[position]:
+    if number == decoded.labels[position]:
         raise DataError("", f"the label {against!r}, which the token has", "another one")
     return looked.explain(position, number)
