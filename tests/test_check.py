@@ -440,3 +440,37 @@ def test_a_million_tokens_are_held_as_numbers(tmp_path, corpus):
     data = Data(write(tmp_path / "train.txt", corpus))
     check(data)
     assert data.train.line.dtype == np.int32 and len(data.train.line) == sum(map(len, corpus))
+
+
+# ---- data of other forms
+
+
+CONLLU = """# text = vamos al mar
+1\tvamos\tir\tVERB\t_\t_\t0\troot\t_\t_
+2-3\tal\t_\t_\t_\t_\t_\t_\t_\t_
+2\ta\ta\tADP\t_\t_\t4\tcase\t_\t_
+3\tel\tel\tDET\t_\t_\t4\tdet\t_\t_
+4\tmar\tmar\tNOUN\t_\t_\t1\tobl\t_\t_
+
+"""
+
+
+def test_lines_of_other_forms_are_those_of_the_file(crftrain, tmp_path):
+    text = CONLLU * 30
+    (tmp_path / "train.conllu").write_text(text + CONLLU.replace("\tDET\t", "\tONCE\t"), encoding="utf-8")
+    ended = crftrain("check", "--json", "train.conllu")
+    once = next(finding for finding in json.loads(ended.out)["findings"] if finding["kind"] == "label-once")
+    assert once["examples"] == [{"file": "train.conllu", "line": 30 * 7 + 5, "text": "ONCE: vamos a [el] mar"}]
+    assert ended.err == "train.conllu: read as --format conllu\n"
+    assert crftrain("learn", "-q", "-m", "m.bin", "train.conllu").status == 0
+    assert crftrain("explain", "--line", "5", "m.bin", "train.conllu").lines[0] == "train.conllu:5  vamos a [el] mar"
+    assert crftrain("report", "m.bin", "train.conllu").status == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '"apart":{"0":[2,4,5,6],' in page
+
+
+def test_options_of_data_that_do_not_go_together(crftrain, tmp_path, corpus):
+    write(tmp_path / "train.txt", corpus)
+    assert crftrain("check", "--format", "items", "--tabs", "train.txt").status == 2
+    assert crftrain("check", "--format", "jsonl", "--comments", "#", "train.txt").status == 2
+    assert crftrain("check", "--comments", "The", "train.txt").status == 0

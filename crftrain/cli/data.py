@@ -40,10 +40,11 @@ def form_of(ctx, files, vocabulary, *, format, fields, comments, tabs):
         form = form if form and form.format == format else Form(format)
     elif format == "conll":
         form = None
-    return _with(ctx, form, fields, comments, tabs)
+    return completed(ctx, form, fields, comments, tabs)
 
 
-def _with(ctx, form, fields, comments, tabs):
+def completed(ctx, form, fields, comments, tabs):
+    """The Form with what the other options say of it; UsageError where they do not go together."""
     if comments or tabs:
         form = form or Form()
         if form.format != "columns":
@@ -103,7 +104,7 @@ def convert(ctx, files, format, target, fields, comments, tabs, scheme, encoding
 
     files = inputs(files)
     format = (detected(files[0]) or "columns") if format == "auto" else format
-    form = _with(ctx, Form(format, scheme=scheme), fields, comments, tabs)
+    form = completed(ctx, Form(format, scheme=scheme), fields, comments, tabs)
     out = sys.stdout.buffer
     for path in files:
         for block in form.blocks(path, encoding=encoding):

@@ -6,6 +6,7 @@ import click
 
 from ..errors import DataError
 from .base import Command, inputs
+from .data import data_options, form_of
 
 SHOWN = 10
 AT_ONCE = 500  # sentences that are looked at together
@@ -23,8 +24,9 @@ AT_ONCE = 500  # sentences that are looked at together
     "--gold", type=click.Choice(["yes", "no", "auto"]), default="auto", show_default=True, help="Whether items begin with a gold label."
 )
 @click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
+@data_options
 @click.pass_context
-def explain(ctx, model, files, lines, words, against, top, as_json, gold, encoding):
+def explain(ctx, model, files, lines, words, against, top, as_json, gold, encoding, **data):
     """Explain why tokens of FILES got the labels they got: all that are wrong, or those on given lines.
 
     \b
@@ -38,13 +40,14 @@ def explain(ctx, model, files, lines, words, against, top, as_json, gold, encodi
     from ..tagging.explain import Explainer, in_words
     from ..text.read import columns, sentences
 
-    explainer = Explainer(load(model), gold=gold)
+    explainer, files = Explainer(load(model), gold=gold), inputs(files)
+    form = form_of(ctx, files, explainer.model.vocabulary, **data)
     if against is not None and against not in explainer.labels:
         raise click.UsageError(f"the model has no label {against!r}, expected one of {', '.join(explainer.labels)}", ctx)
     other, shown = explainer.labels.index(against) if against is not None else None, top or None
     wanted, found = _wanted(lines, {word.encode() for word in words}), 0
-    for path in inputs(files):
-        for some in _in_batches(sentences(path, encoding=encoding), wanted):
+    for path in files:
+        for some in _in_batches(sentences(path, encoding=encoding, form=form), wanted):
             looked = explainer.look(some)
             asked = _asked(looked, wanted)
             if asked is None:
@@ -62,11 +65,16 @@ def explain(ctx, model, files, lines, words, against, top, as_json, gold, encodi
         click.echo("nothing to explain: no such token" + ("" if wanted else ", all labels are right"), err=True)
 
 
+def line_of(sentence, i):
+    """The line of the file on which a token stands."""
+    return int(sentence.place(i).rpartition(":")[2])
+
+
 def _wanted(lines, words):
     """(sentence, i) -> whether its i-th line is asked for; None: those that are wrong are."""
     if not lines and not words:
         return None
-    return lambda sentence, i: sentence.number + i in lines or (bool(words) and (sentence.lines[i].split() or [b""])[0] in words)
+    return lambda sentence, i: line_of(sentence, i) in lines or (bool(words) and (sentence.lines[i].split() or [b""])[0] in words)
 
 
 def _in_batches(stream, wanted):

@@ -9,6 +9,7 @@ import sys
 import click
 
 from .base import Command
+from .data import data_options, form_of
 
 
 @click.command(cls=Command)
@@ -22,8 +23,9 @@ from .base import Command
     "--gold", type=click.Choice(["yes", "no", "auto"]), default="auto", show_default=True, help="Whether items begin with a gold label."
 )
 @click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
+@data_options
 @click.pass_context
-def report(ctx, model, test, out, **how):
+def report(ctx, model, test, out, format, fields, comments, tabs, **how):
     """Write a page about MODEL on the labelled file TEST: scores, errors, confusion, calibration, sentences with explanations.
 
     \b
@@ -32,13 +34,15 @@ def report(ctx, model, test, out, **how):
 
     The page is one file that needs neither a network nor a server.
     """
+    from ..model.model import load
     from ..report.html import save
     from ..report.model_report import report as make
 
     for path in filter(None, (model, test, how["dev"], how["against"], how["log"])):
         if os.path.exists(out) and os.path.exists(path) and os.path.samefile(out, path):
             raise click.UsageError(f"-o {out} would overwrite what is read", ctx)
-    click.echo(f"{out}: {save(out, make(model, test, **how)):,} bytes", err=True)
+    form = form_of(ctx, [test], load(model).vocabulary, format=format, fields=fields, comments=comments, tabs=tabs)
+    click.echo(f"{out}: {save(out, make(model, test, form=form, **how)):,} bytes", err=True)
 
 
 def reporting(run):

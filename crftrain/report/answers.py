@@ -17,6 +17,7 @@ from ..text.encode import Encoder
 from ..text.read import columns, sentences
 
 AT_ONCE = 1000  # sentences whose marginals are kept
+MODELS = object()  # the form of the model's own data
 
 
 @dataclass
@@ -46,13 +47,14 @@ class Answers:
         return ((self.by.gold == self.by.predicted) & (self.by.gold > 1))[self.by.gold > 0]
 
 
-def answers(model, path, *, gold="auto", encoding="utf-8", decoder=None):
-    """Tag a file with gold labels; DataError if it has none."""
+def answers(model, path, *, gold="auto", encoding="utf-8", form=MODELS, decoder=None):
+    """Tag a file with gold labels; DataError if it has none. form: what the file is read as, else what the model was learnt from."""
+    form = model.vocabulary.form if form is MODELS else form
     labels, rows = model.vocabulary.labels, _Rows(model.vocabulary)
     encoder, decoder = Encoder(model.vocabulary, gold=gold), decoder or Decoder(model.layout, model.w)
     evaluation = Evaluation(labels=labels)
     read, golds, words, predicted, probability, seq = [], [], [], [], [], array("q", [0])
-    for batch in _batches(sentences(path, encoding=encoding)):
+    for batch in _batches(sentences(path, encoding=encoding, form=form)):
         if not encoder.has_gold(batch[0]):
             raise DataError(batch[0].place(), "no gold labels", "a file with labels, which a report compares with")
         decoded = decoder.decode(Sequences(encoder.encode(batch), model.layout), Query(marginals=True))

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..tagging.mistakes import KINDS
+from ..text.read import Sentence
 from . import packed
 
 
@@ -15,7 +16,8 @@ def listing(answers, other=None):
         "types": _types(answers.evaluation, names),
         "chunked": answers.evaluation.chunked,
         "text": "\n".join(answers.words),
-        "lines": np.diff([sentence.number for sentence in answers.sentences], prepend=0).tolist(),
+        "lines": np.diff([line_of(sentence, 0) for sentence in answers.sentences], prepend=0).tolist(),
+        "apart": _apart(answers.sentences),
         "files": _files(answers.sentences),
         "width": packed.width_for(2 * len(names) + 1),
         "gold": _side(by, by.gold, by.gold_spans, len(names)),
@@ -36,6 +38,21 @@ def listing(answers, other=None):
         data["predicted"] = _side(by, by.predicted, by.found_spans, len(names))
         data["other"] = _side(by, again[theirs.predicted], theirs.found_spans, len(names))
     return data
+
+
+def line_of(sentence, i):
+    """The line of the file on which a token stands."""
+    return int(sentence.place(i).rpartition(":")[2])
+
+
+def _apart(sentences):
+    """{sentence: [line of each token]} of those whose tokens are not on lines that follow each other."""
+    found = {}
+    for k, sentence in enumerate(sentences):
+        last = len(sentence.lines) - 1
+        if type(sentence) is not Sentence and line_of(sentence, last) - line_of(sentence, 0) != last:
+            found[k] = [line_of(sentence, i) for i in range(last + 1)]
+    return found
 
 
 def _files(sentences):

@@ -15,7 +15,7 @@ from ..model.model import load
 from ..tagging.explain import Explainer
 from ..tagging.mistakes import KINDS, counts
 from . import intervals, svg
-from .answers import answers
+from .answers import MODELS, answers
 from .card import card, heaviest
 from .html import details, join, page, section, table, tag
 from .listing import listing
@@ -33,13 +33,14 @@ ABOUT_KINDS = {
 }
 
 
-def report(model_path, test, *, dev=None, against=None, log=None, gold="auto", encoding="utf-8", command=None):
+def report(model_path, test, *, dev=None, against=None, log=None, gold="auto", encoding="utf-8", form=MODELS, command=None):
     """The page as text; log: a path or the events themselves, command: what the model was learnt with, if that is known."""
     model = load(model_path)
     explainer = Explainer(model, gold=gold)
-    told = answers(model, test, gold=gold, encoding=encoding, decoder=explainer.decoder)
-    heldout = answers(model, dev, gold=gold, encoding=encoding) if dev else None
-    other = _second(against, told, test, gold, encoding) if against else None
+    how = {"gold": gold, "encoding": encoding, "form": form}
+    told = answers(model, test, decoder=explainer.decoder, **how)
+    heldout = answers(model, dev, **how) if dev else None
+    other = _second(against, told, test, how) if against else None
     found = intervals.intervals(told.evaluation)
     sections = [("summary", "Summary", _summary(told, found, other))]
     if other is not None:
@@ -69,9 +70,9 @@ def report(model_path, test, *, dev=None, against=None, log=None, gold="auto", e
     return page(title, lead, sections, scripts=["charts.js", "report.js"], data=data)
 
 
-def _second(path, told, test, gold, encoding):
+def _second(path, told, test, how):
     """The Answers of the second model, which has to see the same gold labels."""
-    other = answers(load(path), test, gold=gold, encoding=encoding)
+    other = answers(load(path), test, **how)
     if other.gold != told.gold:
         raise ModelError(path, "it sees other gold labels in the test data", "a model for the same columns")
     if other.evaluation.chunked != told.evaluation.chunked:

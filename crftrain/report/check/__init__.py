@@ -25,13 +25,13 @@ __all__ = ["Data", "check", "lines", "as_json"]
 class Data:
     """The files of a check, training first, and what its parts ask of them."""
 
-    def __init__(self, train, others=(), *, format="conll", label_column=-1, encoding="utf-8", template=None, most=SHOWN):
+    def __init__(self, train, others=(), *, format="conll", label_column=-1, encoding="utf-8", form=None, template=None, most=SHOWN):
         """train: one path or more; others: a path each; template: a Template, None for the one that `learn` would take."""
-        self.items, self.most, self.template = format == "items", most, template
+        self.items, self.most, self.template, self.form = format == "items", most, template, form
         self.format, self.label_option = format, 0 if self.items else label_column
         self.table = Table(format)
         train = [train] if isinstance(train, str) else train
-        self.parts = [Part(paths, self.table, encoding=encoding) for paths in (list(train), *([path] for path in others))]
+        self.parts = [Part(paths, self.table, encoding=encoding, form=form) for paths in (list(train), *([path] for path in others))]
         self.train = self.parts[0]
         self.usable = bool(self.train.n_tokens) and self.table.settle(self.train, self.label_option)
         if self.usable:

@@ -75,7 +75,7 @@ def _widths(data):
 
 def _separators(data):
     """Tabs and spaces in one corpus: 1 tab alone, 2 space alone, 3 both."""
-    if data.items:
+    if data.items or data.form:
         return
     lines = data.table.lines
     kind = np.array([(b"\t" in line.strip(b" \t")) + 2 * (b" " in line.strip(b" \t")) for line in lines], np.int8)

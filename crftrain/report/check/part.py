@@ -1,7 +1,7 @@
 """Files as numbers: every distinct line is cut once, every distinct cell has a number, and a token is the number of its line.
 
     Table     the distinct lines of all files, and for each column the distinct cells and which of them a line has
-    Part      one file or more: line[t] of each token, seq[i] where sentences begin, number[i] the line of the file on which they do
+    Part      one file or more: line[t] of each token, seq[i] where sentences begin, at[t] the line of the file on which a token stands
 
 So whatever asks about lines or cells looks at distinct ones, and finds the tokens by indexing whole arrays.
 """
@@ -103,28 +103,28 @@ def _item(line):
 class Part:
     """Files that go together; one may have broken off at something that is no text: `faults` says what."""
 
-    def __init__(self, paths, table, *, encoding="utf-8"):
+    def __init__(self, paths, table, *, encoding="utf-8", form=None):
         self.paths, self.table, self.faults = paths, table, []
         self.sources = [source_name(path) for path in paths]
         self.name = ", ".join(self.sources)
-        line, seq, number, source, gaps = array("i"), array("q", [0]), array("q"), array("i"), []
+        line, seq, at, source, gaps = array("i"), array("q", [0]), array("q"), array("i"), []
         take = table.numbers.__getitem__
         for k, path in enumerate(paths):
             after = 0  # the last line of the sentence before
             try:
-                for sentence in sentences(path, encoding=encoding):
-                    if after and sentence.number > after + 2:
+                for sentence in sentences(path, encoding=encoding, form=form):
+                    if form is None and after and sentence.number > after + 2:
                         gaps.append(f"{self.sources[k]}:{after + 2}")
                     line.extend(map(take, sentence.lines))
                     seq.append(len(line))
-                    number.append(sentence.number)
-                    source.append(k)
                     after = sentence.number + len(sentence.lines) - 1
+                    at.extend(range(sentence.number, after + 1) if form is None else sentence.numbers)
+                    source.append(k)
             except DataError as error:
                 self.faults.append(error)
         self.gaps = gaps  # where more than one empty line stands between sentences: the first that is too many
         self.line, self.seq = np.array(line, np.int32), np.array(seq, np.int64)
-        self.number, self.source = np.array(number, np.int64), np.array(source, np.int32)
+        self.at, self.source = np.array(at, np.int64), np.array(source, np.int32)
 
     @property
     def n_tokens(self):
@@ -132,7 +132,7 @@ class Part:
 
     @property
     def n_sequences(self):
-        return len(self.number)
+        return len(self.source)
 
     @cached_property
     def lengths(self):
@@ -155,13 +155,12 @@ class Part:
 
     def place(self, t):
         """FILE:LINE of a token."""
-        i = self.sequence_of(t)
-        return f"{self.sources[self.source[i]]}:{self.number[i] + t - self.seq[i]}"
+        return f"{self.sources[self.source[self.sequence_of(t)]]}:{self.at[t]}"
 
     def sentence(self, i):
         """The Sentence as it was read."""
         lines = [self.table.lines[k] for k in self.line[self.seq[i] : self.seq[i + 1]].tolist()]
-        return Sentence(lines, self.sources[self.source[i]], int(self.number[i]))
+        return Sentence(lines, self.sources[self.source[i]], int(self.at[self.seq[i]]))
 
     def text(self, i, most=12):
         """The first words of a sentence."""

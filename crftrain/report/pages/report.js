@@ -171,7 +171,7 @@
     const kept = D.reasons.of[t];
     if (!kept) {
       box.append(make("p", {text: "Its reasons are not kept in this page; this command tells them:"}),
-        make("pre", {text: `${D.command} --line ${line[i] + k} ${D.model} ${fileOf(i)}`}));
+        make("pre", {text: `${D.command} --line ${L.apart[i] ? L.apart[i][k] : line[i] + k} ${D.model} ${fileOf(i)}`}));
       return box;
     }
     const [against, margin, transitions, pairs, others, rest, more, shown, unknown, changed] = kept, other = D.labels[against];
