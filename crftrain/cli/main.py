@@ -127,9 +127,10 @@ for command in (tag, evaluate, export, convert, showing.dump, showing.info, show
     "--lambda",
     "lambdas",
     type=STRENGTHS,
-    help="Squared penalty: X or X/n, n the number of sequences; a list is a path.  [default: 1/n; 0 with --l1]",
+    help="Squared penalty: X or X/n, n the number of sequences; a list is a path; auto: the best by --dev, --folds or a tenth set apart.  "
+    "[default: 1/n; 0 with --l1]",
 )
-@click.option("--l1", "l1s", type=STRENGTHS, help="Absolute penalty: X or X/n; a list is a path.  [default: 0]")
+@click.option("--l1", "l1s", type=STRENGTHS, help="Absolute penalty: X or X/n; a list is a path; auto.  [default: 0]")
 @setting("--features", help="Weights for pairs of attribute and label seen in training, or for all.")
 @setting("--transitions", help="Weights for all pairs of labels, or for those seen.")
 @setting("--min-freq", help="Drop attributes that occur fewer than N times.")

@@ -1,8 +1,8 @@
 """Cross-validation: every sequence is tagged once, by models that have not seen it, and all are scored together.
 
-1. sequences are dealt out to folds, those of one group to one fold                                assign
-2. for each fold: a model of the others, at each strength of the path, tags it                     _fold; several folds at once
-3. the predictions of all folds together give one score for each strength; the best is chosen      Folded
+1. sequences are dealt out to folds, those of one group to one fold                                      assign
+2. at each strength, going on from the one before: a model of the others tags each fold                  Fold; several at once
+3. the predictions of all folds together give one score for each strength; the best is chosen            Folded
 
 A fold trains in one thread, so the numbers are the same however many folds there are at a time. Attributes that only the
 left-out fold has get no weights.
@@ -23,6 +23,7 @@ from ..tagging._decoder import Decoder
 from ..tagging.evaluate import Evaluation
 from ..tagging.query import Query
 from .events import Unheard, scores_text
+from .search import along, following
 
 PIECE = 500  # sequences that are decoded with marginals at a time
 
@@ -49,7 +50,7 @@ class Point:
 class Folded:
     """What cross-validation found."""
 
-    folds: int
+    folds: int | None  # None: a tenth was set apart
     groups: int | None
     strengths: list  # of (lambda, l1) as they were asked for
     points: list  # of Point, one for each
@@ -59,7 +60,8 @@ class Folded:
     def facts(self):
         """What logs and models say of it."""
         (l2, l1), groups = self.strengths[self.best], {"groups": self.groups} if self.groups is not None else {}
-        return {"folds": self.folds, **groups, "strength": {"lambda": str(l2), "l1": str(l1)}, **self.points[self.best].scores}
+        how = {"folds": self.folds} if self.folds else {"set_apart": 0.1}
+        return {**how, **groups, "strength": {"lambda": str(l2), "l1": str(l1)}, **self.points[self.best].scores}
 
     @property
     def event(self):
@@ -76,7 +78,8 @@ class Folded:
                 lines.append(f"lambda {l2}, l1 {l1}: {scores_text(point.scores)}, {point.seconds:.1f} s")
             lines.append("chosen: lambda {}, l1 {}".format(*self.strengths[self.best]))
         of = "" if self.groups is None else f" of {self.groups:,} groups"
-        lines.append(f"{self.folds} folds{of}, each tagged by a model of the others:")
+        how = f"{self.folds} folds{of}, each" if self.folds else f"a tenth{of}, set apart and"
+        lines.append(f"{how} tagged by a model of the others:")
         return "\n".join([*lines, self.points[self.best].evaluation.report()])
 
 
@@ -97,32 +100,49 @@ def assign(sizes, folds, groups=None):
     return fold_of[number]
 
 
+def set_apart(sizes, seed, groups=None):
+    """The same with one fold to leave out, a tenth, at random or of whole groups; the others have the number -1."""
+    tenth = assign(sizes, 10, groups) if groups is not None else np.random.default_rng(seed).permutation(len(sizes)) % 10
+    return np.where(tenth == 0, 0, -1)
+
+
 def cross_validate(settings, training, fit_point, observer, groups=None):
-    """Folded; fit_point(settings, training, point=, w=, before=, observer=) trains at one strength.
+    """Folded; fit_point(settings, training, w=, before=, observer=) trains at one strength. Without folds a tenth is set apart.
 
     A checkpoint is of the training on everything alone: that of a fold would take its place, and nothing could go on from it.
     """
-    corpus, at_a_time = training.corpus, min(settings.threads, settings.folds)
-    fold = assign(np.diff(corpus.seq), settings.folds, groups)
-    points = [_empty(training) for _ in settings.points]
-    settings, ended = replace(settings, checkpoint=None, resume=None, threads=1), threading.Event()
-    work = [(settings, training, fold == k, fit_point, _Folding(observer, ended)) for k in range(settings.folds)]
+    sizes, n_folds = np.diff(training.corpus.seq), settings.folds or 1
+    fold = assign(sizes, n_folds, groups) if settings.folds else set_apart(sizes, settings.seed, groups)
+    several, at_a_time, ended = settings.several, min(settings.threads, n_folds), threading.Event()
+    folds = [Fold(training, fold == k, fit_point, _Folding(observer, ended), several) for k in range(n_folds)]
+    path, points, tried = along(replace(settings, checkpoint=None, resume=None, threads=1)), [], []
+    one = next(path)
     with ThreadPoolExecutor(at_a_time) as pool:
         try:
-            results = pool.map(_fold, *zip(*work, strict=True)) if at_a_time > 1 else map(_fold, *zip(*work, strict=True))
-            for k, found in enumerate(results):
-                if observer.interrupted:
-                    raise KeyboardInterrupt
-                _pool(points, found, training.vocabulary.labels)
-                best = _best(points, settings.select)
-                which = "lambda {}, l1 {}: ".format(*settings.points[best]) if len(points) > 1 else ""
-                observer.say(f"fold {k + 1} of {settings.folds}, all so far: {which}{scores_text(points[best].scores)}")
+            while one is not None:
+                point = _empty(training)
+                for k, found in enumerate((pool.map if at_a_time > 1 else map)(Fold.at, folds, [one] * n_folds)):
+                    if observer.interrupted:
+                        raise KeyboardInterrupt
+                    _pool(point, found, training.vocabulary.labels)
+                    if not several:
+                        observer.say(f"fold {k + 1} of {n_folds}, all so far: {scores_text(point.scores)}")
+                if several:
+                    observer.say(f"{one.name}: {scores_text(point.scores)}")
+                points.append(point)
+                tried.append(one.settings.points[0])
+                one = following(path, _value(point, settings.select), point.scores["likelihood"])
         except BaseException:
             ended.set()
             pool.shutdown(cancel_futures=True)
             raise
-    n_groups = None if groups is None else len(set(groups))
-    return Folded(settings.folds, n_groups, settings.points, points, _best(points, settings.select))
+    return Folded(settings.folds, None if groups is None else len(set(groups)), tried, points, _best(points, tried, settings.select))
+
+
+def _best(points, tried, select):
+    """The number of the strongest of the best."""
+    values = [_value(point, select) for point in points]
+    return max(range(len(points)), key=lambda k: (values[k], *(strength.number for strength in tried[k])))
 
 
 class _Folding(Unheard):
@@ -142,24 +162,30 @@ def _empty(training):
     return Point(Evaluation(labels=training.vocabulary.labels), np.zeros(n, np.int32), np.zeros(n, np.float32))
 
 
-def _fold(settings, training, left_out, fit_point, observer):
-    """[(tokens, their corpus, labels, probabilities, log p of the gold labels, seconds)] for each strength."""
-    corpus, where = training.corpus, np.flatnonzero(left_out)
-    rest, left = corpus.take(np.flatnonzero(~left_out)), corpus.take(where)
-    tokens = np.concatenate([np.arange(corpus.seq[i], corpus.seq[i + 1]) for i in where])
-    layout = arrange(rest, training.vocabulary, features=settings.features, transitions=settings.transitions, dense=training.dense)
-    part, found, before, w = replace(training, corpus=rest, layout=layout), [], None, None
-    for point in range(len(settings.points)):
-        if observer.interrupted:
-            break
-        started = time.perf_counter()
-        more = {} if before is None else {"w": w, "before": before}
-        outcome, before = fit_point(settings, part, point=point, observer=observer, **more)
-        w = outcome.w
-        label, probability = _predicted(layout, w, left)
-        log_p = -Problem(left, layout).value(w) * left.n_sequences
-        found.append((tokens, left, label, probability, log_p, time.perf_counter() - started))
-    return found
+class Fold:
+    """What is left out of the training, and what has been learnt from the rest; keeps: for the next strength."""
+
+    def __init__(self, training, left_out, fit_point, observer, keeps):
+        self.training, self.left_out, self.fit_point, self.observer, self.keeps = training, left_out, fit_point, observer, keeps
+        self.rest = self.w = self.before = None
+
+    def at(self, point):
+        """(tokens, their corpus, labels, probabilities, log p of the gold labels, seconds) at one strength."""
+        corpus, where, started = self.training.corpus, np.flatnonzero(self.left_out), time.perf_counter()
+        rest, left = self.rest or self._rest(point.settings), corpus.take(where)
+        start = {"w": self.w, "before": self.before} if point.goes_on else {}
+        outcome, before = self.fit_point(point.settings, rest, observer=self.observer, **start)
+        if self.keeps:
+            self.rest, self.w, self.before = rest, outcome.w, before
+        label, probability = _predicted(rest.layout, outcome.w, left)
+        tokens = np.concatenate([np.arange(corpus.seq[i], corpus.seq[i + 1]) for i in where])
+        log_p = -Problem(left, rest.layout).value(outcome.w) * left.n_sequences
+        return tokens, left, label, probability, log_p, time.perf_counter() - started
+
+    def _rest(self, settings):
+        t, rest = self.training, self.training.corpus.take(np.flatnonzero(~self.left_out))
+        how = {"features": settings.features, "transitions": settings.transitions, "dense": t.dense}
+        return replace(t, corpus=rest, layout=arrange(rest, t.vocabulary, **how))
 
 
 def _predicted(layout, w, corpus):
@@ -174,17 +200,16 @@ def _predicted(layout, w, corpus):
     return np.concatenate(labels), np.concatenate(probabilities)
 
 
-def _pool(points, found, names):
+def _pool(point, found, names):
     """Add what one fold found."""
-    for point, (tokens, left, label, probability, log_p, seconds) in zip(points, found, strict=True):
-        point.label[tokens], point.probability[tokens] = label, probability
-        gold, predicted = [names[y] for y in left.label.tolist()], [names[y] for y in label.tolist()]
-        for first, end in zip(left.seq.tolist(), left.seq[1:].tolist(), strict=False):
-            point.evaluation.add(gold[first:end], predicted[first:end])
-        point.log_p, point.n_sequences, point.seconds = point.log_p + log_p, point.n_sequences + left.n_sequences, point.seconds + seconds
+    tokens, left, label, probability, log_p, seconds = found
+    point.label[tokens], point.probability[tokens] = label, probability
+    gold, predicted = [names[y] for y in left.label.tolist()], [names[y] for y in label.tolist()]
+    for first, end in zip(left.seq.tolist(), left.seq[1:].tolist(), strict=False):
+        point.evaluation.add(gold[first:end], predicted[first:end])
+    point.log_p, point.n_sequences, point.seconds = point.log_p + log_p, point.n_sequences + left.n_sequences, point.seconds + seconds
 
 
-def _best(points, select):
-    """The first of the best."""
-    values = [point.scores["likelihood"] if select == "likelihood" else point.evaluation.score for point in points]
-    return int(np.argmax(values))
+def _value(point, select):
+    """What decides."""
+    return point.scores["likelihood"] if select == "likelihood" else point.evaluation.score

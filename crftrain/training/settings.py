@@ -167,6 +167,16 @@ class Settings:
         """The (lambda, l1) pairs of the path; at most one of the two is a list."""
         return list(product(self.lambdas, self.l1s))
 
+    @property
+    def searches(self):
+        """Whether the strength is to be found."""
+        return any(strength.auto for strength in (*self.lambdas, *self.l1s))
+
+    @property
+    def several(self):
+        """Whether more than one strength is tried."""
+        return len(self.points) > 1 or self.searches
+
     def check(self, named=keyword):
         """SettingsError for the first thing that cannot be done."""
         for refusal in self.refusals(named):
@@ -232,12 +242,14 @@ class Settings:
 
     def _odd_together(self, named):
         several = len(self.points) > 1
+        if self.searches:
+            yield from self._odd_search(named)
         if "patience" in self.given and not self.dev:
             yield f"{named('patience')} needs {named('dev')}"
-        if "select" in self.given and not (self.dev or self.folds):
+        if "select" in self.given and not (self.dev or self.folds or self.searches):
             yield f"{named('select')} needs {named('dev')} or {named('folds')}"
         for name in ("folds_out", "group_by"):
-            if name in self.given and not self.folds:
+            if name in self.given and not self.folds and not (name == "group_by" and self.searches):
                 yield f"{named(name)} needs {named('folds')}"
         if self.group_by is not None and not re.fullmatch("file|document|-?[0-9]{1,9}", str(self.group_by)):
             yield f"{named('group_by')} {self.group_by}, expected file, document or the number of a column"
@@ -252,6 +264,15 @@ class Settings:
                 f"{self.algorithm.name} forgets what is not in its data: it needs {named('replay')} OLD; "
                 f"these do not: {_able(lambda algorithm: algorithm.online)}"
             )
+
+    def _odd_search(self, named):
+        if len(self.points) > 1 or all(any(strength.auto for strength in strengths) for strengths in (self.lambdas, self.l1s)):
+            yield f"auto is one strength to be found, of {named('lambdas')} or {named('l1s')}: not both, and no list"
+        if self.dev and self.folds:
+            yield f"auto is found by {named('dev')} or by {named('folds')}, not by both"
+        for name in ("stream", "update", "out", "resume", "checkpoint"):
+            if getattr(self, name):
+                yield f"a strength is not found by itself with {named(name)}: a number instead of auto"
 
     def _odd_stream(self, named):
         for name in sorted(self.given - STREAMED - OF_STREAMS):

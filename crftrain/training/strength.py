@@ -1,4 +1,4 @@
-"""Regularisation strengths as people write them: a number, or c/n with n the number of training sequences."""
+"""Regularisation strengths as people write them: a number, c/n with n the number of training sequences, or auto."""
 
 import math
 import numbers
@@ -7,14 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Strength:
-    """`number`, or number / n."""
+    """`number`, or number / n; auto: whatever is found to be the best, for which 1/n stands until then."""
 
     number: float
     per_sequence: bool = False
+    auto: bool = False
 
     @classmethod
     def parse(cls, text):
         """ValueError says what was expected."""
+        if text.strip() == "auto":
+            return cls(1.0, True, True)
         numerator, slash, rest = text.strip().partition("/")
         try:
             number = float(numerator)
@@ -43,4 +46,6 @@ class Strength:
         return self.number / n if self.per_sequence else self.number
 
     def __str__(self):
+        if self.auto:
+            return "auto"
         return f"{self.number:g}" + ("/n" if self.per_sequence else "")

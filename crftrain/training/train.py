@@ -24,6 +24,7 @@ from . import checkpoint
 from .events import MEGABYTE, SILENT, ending, last_event, model_facts, run_facts, scores_text, start_event
 from .folds import cross_validate
 from .loop import Asked, HeldOut, Limits, Plateau, fit
+from .search import along, following
 
 
 @dataclass
@@ -79,7 +80,7 @@ def train(
     with observer.busy():
         if observer.interrupted:
             raise KeyboardInterrupt
-        if settings.folds:
+        if settings.folds or (settings.searches and not heldout):
             with observer.idle():  # there is nothing yet that could be saved
                 folded = cross_validate(settings, training, fit_point, observer, groups)
             observer.say(folded.report())
@@ -90,11 +91,11 @@ def train(
 
 
 def _as_folds_say(settings, folded, heldout):
-    """The settings with a path that ends at the chosen strength; held-out data choose for themselves."""
+    """The settings with the chosen strength; held-out data choose for themselves."""
     if heldout:
         return settings
-    n = folded.best + 1
-    return replace(settings, lambdas=settings.lambdas[:n], l1s=settings.l1s[:n])
+    l2, l1 = folded.strengths[folded.best]
+    return replace(settings, lambdas=(l2,), l1s=(l1,))
 
 
 def numbered(settings, corpus, vocabulary, started=None):
@@ -113,6 +114,8 @@ def describe(settings, training, heldout=None):
     copies = settings.threads - 1 + bool(heldout)
     if copies:
         parts["copies for threads and held-out data"] = 8 * facts.n_features * copies
+    if settings.folds and settings.several:  # they go on side by side from strength to strength
+        parts["folds side by side"] = (settings.folds - 1) * sum(parts.values())
     need, free = sum(parts.values()), free_memory()
     told = ", ".join(f"{what} {size / MEGABYTE:,.0f} MB" for what, size in parts.items())
     if free is not None and need > free:
@@ -176,25 +179,27 @@ def fit_point(settings, training, *, point=0, w=None, heldout=None, before=None,
 
 def _follow_path(settings, training, w, heldout, observer):
     """Train at each strength, each from where the one before ended; (the chosen outcome, its facts)."""
-    chosen, optimiser, many = None, None, len(settings.points) > 1
-    for k, (l2, l1) in enumerate(settings.points):
-        where = {"path": k} if many else {}
-        event = {**where, **start_event(settings, training, k), "encode_seconds": training.encode_seconds, "version": __version__}
-        observer.start(event, settings.algorithm.step_name)
+    chosen, optimiser, many, k = None, None, settings.several, 0
+    path = along(settings)
+    point = next(path)
+    while point is not None:
+        one, where = point.settings, {"path": k} if many else {}
+        event = {**where, **start_event(one, training, 0), "encode_seconds": training.encode_seconds, "version": __version__}
+        observer.start(event, one.algorithm.step_name)
         if many:
-            observer.say(f"lambda {l2}, l1 {l1}:")
-        outcome, optimiser = fit_point(settings, training, point=k, w=w, heldout=heldout, before=optimiser, observer=observer)
-        observer.say(ending(outcome, settings.algorithm))
+            observer.say(f"{point.name}:")
+        w, before = (w, optimiser) if point.goes_on or k == 0 else (np.zeros(len(w)), None)
+        outcome, optimiser = fit_point(one, training, w=w, heldout=heldout, before=before, observer=observer)
+        observer.say(ending(outcome, one.algorithm))
         if chosen is None or heldout is None or outcome.dev_score > chosen[0].dev_score:
-            kept, point = outcome.w.copy() if many else outcome.w, k
-            chosen = replace(outcome, w=kept), model_facts(settings, training, k, outcome)
+            kept, name = outcome.w.copy() if many else outcome.w, point.name
+            chosen = replace(outcome, w=kept), model_facts(one, training, 0, outcome)
         if many:
-            strengths = {name: event[name] for name in ("lambda", "l1")}
-            observer.end({**where, **last_event(outcome, None), **strengths})
+            observer.end({**where, **last_event(outcome, None), **{name: event[name] for name in ("lambda", "l1")}})
         if observer.interrupted:
             break
+        point, k = following(path, outcome.dev_score, (outcome.dev or {}).get("likelihood", np.nan)), k + 1
     if many:
-        chooser = f"chosen by {settings.folds} folds" if settings.folds else "the last one; held-out data (--dev) or --folds would choose"
-        why = scores_text(chosen[0].dev) if heldout else chooser
-        observer.say("kept: lambda {}, l1 {}: ".format(*settings.points[point]) + why)
+        why = scores_text(chosen[0].dev) if heldout else "the last one; held-out data (--dev) or --folds would choose"
+        observer.say(f"kept: {name}: {why}")
     return chosen
