@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..chain._sequences import Sequences
+from ..chain._sequences import Sequences, order_occurrences
 from ..errors import DataError
 from ..model.model import Model, load
 from ..tagging._decoder import Decoder
@@ -129,6 +129,7 @@ class Tagger:
         return self._decoded(self._corpus(X)[0], **what)
 
     def _decoded(self, corpus: Corpus, **asked) -> Decoded:
+        order_occurrences(corpus, self.model.layout)  # which nobody else looks at, so that no copy is needed
         return self._decoder.decode(Sequences(corpus, self.model.layout), Query(**asked))
 
     def _portions(self, X):
