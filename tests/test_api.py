@@ -224,6 +224,34 @@ def test_the_probability_of_a_span_is_the_sum_over_what_is_around_it(fitted):
         assert fitted.tagger_.probability(x, [None, None, label, None, None]) == pytest.approx(marginals[2, j], rel=1e-12)
 
 
+def test_the_n_best_labellings_are_the_most_probable_of_all(fitted):
+    from itertools import product
+
+    x = (sample(3)[0][0] * 3)[:3]
+    every = sorted(((fitted.tagger_.probability(x, y), list(y)) for y in product(fitted.classes_, repeat=3)), reverse=True)
+    found = fitted.decode([x, [], x[:1]], n_best=5)
+    assert [labels for labels, _ in found[0]] == [labels for _, labels in every[:5]]
+    assert [p for _, p in found[0]] == pytest.approx([p for p, _ in every[:5]], rel=1e-9)
+    assert found[1] == [([], 1.0)] and len(found[2]) == 3
+    assert found[0][0][0] == fitted.decode([x])[0][0] == fitted.predict_single(x)
+
+
+def test_constrained_predictions_are_legal():
+    X, y = sample(11, noise=0.6)
+    free, legal = CRF(l2="100/n").fit(X, y), CRF(l2="100/n", constraints="iob2").fit(X, y)
+    assert free.model_.to_bytes() == legal.model_.to_bytes()
+
+    def odd(labels):
+        return sum(b == "I-X" and a == "O" for a, b in zip(["O", *labels], labels, strict=False))
+
+    assert sum(map(odd, free.predict(X))) > 0 == sum(map(odd, legal.predict(X)))
+    tagger = pickle.loads(pickle.dumps(Tagger(free.model_, constraints={"forbid": ["* O"]})))
+    assert not any("O" in labels[1:] for labels in tagger.tag_all(X))
+    assert pickle.loads(pickle.dumps(legal)).predict(X).tolist() == legal.predict(X).tolist()
+    with pytest.raises(ValueError):
+        CRF(constraints="nosuch").fit(X, y).predict(X)
+
+
 def test_probabilities_with_attributes_on_label_pairs(train_file):
     data = Dataset.read(train_file, template="auto")
     pairs = Dataset.read(train_file, template=Template.parse("U:%x[0,0]\nB:%x[0,1]\nB\n", "t"))

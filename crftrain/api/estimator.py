@@ -37,7 +37,8 @@ class CRF(Parameters):
     of sequences; None is "1/n", or 0 beside l1, and 0. template: for rows of columns, a built-in name, a file, or "auto".
     features, transitions: weights for what was "observed", or "full"; min_freq: rarer attributes are dropped. max_iter, tol: the
     algorithm's own if None. patience: steps without a better score on X_val; select: what decides there, "score" or "likelihood".
-    n_jobs: threads. warm_start: go on from the last fit. verbose: 1 shows progress, 2 says more. options: the algorithm's own.
+    constraints: what labels may follow one another in predictions, as Tagger has it. n_jobs: threads. warm_start: go on from the
+    last fit. verbose: 1 shows progress, 2 says more. options: the algorithm's own.
 
     >>> crf = CRF(l2="0.1/n", random_state=7)
     >>> crf.fit([[{"word": "a"}, {"word": "b"}]] * 5, [["X", "O"]] * 5)
@@ -62,6 +63,7 @@ class CRF(Parameters):
         tol=None,
         patience=None,
         select="score",
+        constraints=None,
         n_jobs=1,
         random_state=1,
         warm_start=False,
@@ -79,6 +81,7 @@ class CRF(Parameters):
         self.tol = tol
         self.patience = patience
         self.select = select
+        self.constraints = constraints
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.warm_start = warm_start
@@ -127,10 +130,10 @@ class CRF(Parameters):
     def tagger_(self) -> Tagger:
         """The Tagger of the model."""
         self._fitted()
-        if vars(self).get("_tagger") is None:
+        if (made := vars(self).get("_tagger")) is None or made.constraints != self.constraints:
             from .tagger import Tagger
 
-            self._tagger = Tagger(self.model_)
+            self._tagger = Tagger(self.model_, constraints=self.constraints)
         return self._tagger
 
     def predict(self, X: Any) -> np.ndarray:
@@ -154,9 +157,10 @@ class CRF(Parameters):
         """The same of one sequence."""
         return self.predict_marginals([xseq])[0]
 
-    def decode(self, X: Any) -> list[tuple[list[str], float]]:
-        """(labels, their probability) of each sequence."""
-        return list(self.tagger_.best(_sequences(X)))
+    def decode(self, X: Any, n_best: int = 1) -> list:
+        """(labels, their probability) of each sequence; with n_best a list of so many of them, best first."""
+        found = self.tagger_.best(_sequences(X), n_best)
+        return list(found) if n_best > 1 else [ways[0] for ways in found]
 
     def sequence_proba(self, X: Iterable, y: Iterable) -> np.ndarray:
         """The probability that each sequence has just these labels."""

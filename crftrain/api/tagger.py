@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..chain._sequences import Sequences, order_occurrences
-from ..errors import DataError
+from ..errors import DataError, SettingsError
 from ..model.model import Model, load
 from ..tagging._decoder import Decoder
+from ..tagging.legal import SCHEMES, Legal
 from ..tagging.query import Decoded, Query
 from ..text.encode import Corpus
 from .dataset import Dataset, Row, encoder_of
@@ -27,6 +28,9 @@ PORTION = 256  # sequences that are decoded at once
 class Tagger:
     """Tags sequences with a model, which is a Model or the path of one; what a sequence may be is what the model was learnt from.
 
+    constraints: the scheme that labels obey, "iob1", "iob2", "bioes", "bmes" or "auto", or a dict of scheme, forbid and allow, which are
+    lists of label pairs such as "O I-*" and "^ I-PER".
+
     >>> from crftrain import CRF
     >>> crf = CRF().fit([[{"a"}, {"b"}]] * 3, [["X", "Y"]] * 3)
     >>> tagger = Tagger(crf.model_)
@@ -36,9 +40,10 @@ class Tagger:
     ['Y']
     """
 
-    def __init__(self, model: Model | str | os.PathLike):
+    def __init__(self, model: Model | str | os.PathLike, *, constraints: str | dict | None = None):
         self.model = model if isinstance(model, Model) else load(model)
-        self._decoder = Decoder(self.model.layout, self.model.w)
+        self.constraints = constraints
+        self._decoder = Decoder(self.model.layout, self.model.w, _legal(self.model, constraints))
         self._names = np.array(self.model.vocabulary.labels, object)
         self._local = threading.local()  # buffers serve one thread
 
@@ -70,13 +75,28 @@ class Tagger:
             for first, size in _places(sizes):
                 yield found[first : first + size]
 
-    def best(self, X: Iterable) -> Iterator[tuple[list[str], float]]:
-        """(labels, their probability) of each sequence."""
+    def best(self, X: Iterable, n: int = 1) -> Iterator[list[tuple[list[str], float]]]:
+        """For each sequence its n most probable labellings, best first, each with its probability; fewer where there are no more.
+
+        >>> from crftrain import CRF
+        >>> tagger = Tagger(CRF().fit([[{"a"}, {"b"}]] * 3, [["X", "Y"]] * 3).model_)
+        >>> [[labels for labels, p in ways] for ways in tagger.best([[{"a"}], []], 2)]
+        [[['X'], ['Y']], [[]]]
+        """
         for corpus, sizes in self._portions(X):
-            decoded = self._decoded(corpus, probabilities=True)
-            found, p = self._names[decoded.labels].tolist(), iter(np.exp(decoded.log_p).tolist())
+            decoded = self._decoded(corpus, probabilities=True, n=n)
+            found, k = self._names[decoded.labels].tolist(), 0
             for first, size in _places(sizes):
-                yield found[first : first + size], next(p) if size else 1.0
+                if not size:
+                    yield [([], 1.0)]
+                    continue
+                if n == 1:
+                    yield [(found[first : first + size], float(np.exp(decoded.log_p[k])))]
+                else:
+                    scores, ways = decoded.ranked[k]
+                    probabilities = np.exp(scores - decoded.log_z[k]).tolist()
+                    yield list(zip(self._names[ways].tolist(), probabilities, strict=True))
+                k += 1
 
     def probability(self, xseq: Iterable, yseq: Sequence[str | set[str] | None]) -> float:
         """The probability that the sequence has these labels; None is any label, a set of labels one of them.
@@ -104,7 +124,9 @@ class Tagger:
                 allowed[t, [number[name] for name in labels]] = True
         if not yseq:
             return 1.0
-        some, all_ = (self._decoded(corpus, probabilities=True, known=known).log_z[0] for known in (allowed, None))
+        sequences = self._sequences(corpus)
+        queries = (Query(probabilities=True, known=known) for known in (allowed, None))
+        some, all_ = (self._decoder.decode(sequences, query).log_z[0] for query in queries)
         return float(np.exp(some - all_))
 
     def explain(self, xseq: Iterable, position: int, against: str | None = None, gold: str | None = None) -> Explanation:
@@ -128,9 +150,12 @@ class Tagger:
         """What the decoder says of sequences, the empty ones left out."""
         return self._decoded(self._corpus(X)[0], **what)
 
-    def _decoded(self, corpus: Corpus, **asked) -> Decoded:
+    def _sequences(self, corpus: Corpus) -> Sequences:
         order_occurrences(corpus, self.model.layout)  # which nobody else looks at, so that no copy is needed
-        return self._decoder.decode(Sequences(corpus, self.model.layout), Query(**asked))
+        return Sequences(corpus, self.model.layout)
+
+    def _decoded(self, corpus: Corpus, **asked) -> Decoded:
+        return self._decoder.decode(self._sequences(corpus), Query(**asked))
 
     def _portions(self, X):
         """(corpus without its empty sequences, the size of each sequence) of some sequences at a time."""
@@ -155,11 +180,25 @@ class Tagger:
             return _without_empty(corpus), np.diff(corpus.seq).tolist()
         return corpus, [len(x) for x in X]
 
-    def __getstate__(self):
-        return {"model": self.model}
+    def __reduce__(self):
+        return _again, (self.model, self.constraints)
 
-    def __setstate__(self, state):
-        self.__init__(**state)
+
+def _again(model, constraints):
+    return Tagger(model, constraints=constraints)
+
+
+def _legal(model, constraints):
+    """What may follow what; None: everything."""
+    if constraints is None:
+        return None
+    asked = {"scheme": constraints} if isinstance(constraints, str) else dict(constraints)
+    if asked.get("scheme") not in (None, *SCHEMES) or asked.keys() - {"scheme", "forbid", "allow"}:
+        known = f"one of {', '.join(SCHEMES)}, or a dict of scheme, forbid and allow"
+        raise SettingsError("", f"constraints {constraints!r}", known)
+    weights = np.zeros(model.layout.n_labels**2)
+    weights[model.layout.transition] = model.w[model.layout.transitions]
+    return Legal.of(model.vocabulary.labels, transitions=weights.reshape(model.layout.n_labels, -1), **asked)
 
 
 def _without_empty(corpus: Corpus) -> Corpus:
