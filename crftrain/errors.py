@@ -3,7 +3,8 @@
     train.txt:812: 2 columns, expected 3 as on line 1
     ^ place        ^ finding  ^ expectation
 
-The commands turn a CrftrainError into one line on stderr and exit status 1, a SettingsError into wrong usage and status 2.
+The commands turn a CrftrainError into one line on stderr and exit status 1, a SettingsError into wrong usage and status 2, a
+CrftrainWarning into a line alone.
 """
 
 
@@ -17,6 +18,10 @@ class CrftrainError(Exception):
     def __str__(self):
         where = f"{self.place}: " if self.place else ""
         return where + self.finding + (f", expected {self.expectation}" if self.expectation else "")
+
+
+class CrftrainWarning(UserWarning):
+    """Something that the user should know, and the work goes on."""
 
 
 class DataError(CrftrainError, ValueError):

@@ -1,9 +1,11 @@
 """Checkpoints: training goes on to the same bits as unbroken, or says why it cannot."""
 
+import errno
 import json
 import os
 import pickle
 import signal
+import stat
 from dataclasses import replace
 
 import numpy as np
@@ -12,8 +14,8 @@ import pytest
 from observers import InterruptedAt
 from problems import KINDS, instance
 
-from crftrain import optimizers
-from crftrain.errors import CrftrainError
+from crftrain import optimizers, whole
+from crftrain.errors import CrftrainError, CrftrainWarning, ModelError
 from crftrain.training import checkpoint
 from crftrain.training.learn import learn
 from crftrain.training.strength import Strength
@@ -189,11 +191,9 @@ def test_a_checkpoint_of_another_format_is_refused(asked, tmp_path):
 def test_a_checkpoint_is_written_every_so_many_steps(asked, tmp_path, every):
     state = tmp_path / "state.npz"
     learn(asked("sag", passes=7, checkpoint=str(state), checkpoint_every=every))
-    assert state.exists() == (every <= 7)
-    if state.exists():
-        with np.load(state) as file:
-            assert json.loads(str(file["counters"]))["iteration"] == 7 // every * every
-    assert not list(tmp_path.glob("*.part"))
+    with np.load(state) as file:
+        assert json.loads(str(file["counters"]))["iteration"] == 7  # after the last step in any case
+    assert not [name for name in os.listdir(tmp_path) if name.endswith(".tmp")]
 
 
 def test_an_interrupted_run_leaves_a_checkpoint_to_go_on_from(asked, tmp_path):
@@ -248,6 +248,34 @@ def test_a_terminated_process_can_be_resumed(process, crftrain, tmp_path):
     for model, options in (("whole", ()), ("resumed", ("--resume", "state"))):
         assert crftrain("learn", "-q", "--tol", 0, "--passes", reached + 2, "-m", model, *options, "train.txt").status == 0
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+KEEPING = [name for name in optimizers.names() if name not in ("hybrid", "lbfgs", "owlqn")]
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_a_run_that_had_ended_ends_again_at_once(asked, name):
+    """Killed between its last checkpoint and its model: no step more, the same bytes."""
+    common = {"passes": 3, "tol": 1e-9}
+    if name == "sgd-l1":
+        common["l1s"] = Strength.parse_list("1/n")
+    state = asked(name).model + ".npz"
+    unbroken = model_bytes(asked(name, checkpoint=state, **common))
+    assert model_bytes(asked(name, resume=state, **common)) == unbroken
+
+
+@pytest.mark.parametrize("changes", [{"tol": 1e-2, "passes": 200}, {"max_passes": 3.5, "passes": 200}, {"passes": 200, "patience": 2}])
+def test_whatever_the_reason_was(asked, dev_file, changes):
+    dev = {"dev": str(dev_file)} if "patience" in changes else {}
+    state = asked("sag").model + ".npz"
+    settings = asked("sag", checkpoint=state, **changes, **dev)
+    outcome = learn(settings)
+    assert outcome.iteration < 200
+    again = asked("sag", resume=state, **changes, **dev)
+    resumed = learn(again)
+    assert (resumed.iteration, resumed.reason) == (outcome.iteration, outcome.reason)
+    with open(settings.model, "rb") as one, open(again.model, "rb") as other:
+        assert one.read() == other.read()
 
 
 @pytest.mark.parametrize("extra", [("--lambda", "1/n,2/n"), ("--init", "m"), ("--folds", "2")])
@@ -416,4 +444,129 @@ def test_a_place_that_cannot_be_written_is_an_error(asked, tmp_path):
     for place in (tmp_path / "none" / "state.npz", tmp_path):
         with pytest.raises(CrftrainError, match="cannot be written"):
             learn(asked("sag", passes=2, checkpoint=str(place)))
-    assert not list(tmp_path.glob("*.part"))
+    assert not [name for name in os.listdir(tmp_path) if name.endswith(".tmp")]
+
+
+def test_a_checkpoint_goes_where_a_link_leads_and_nowhere_but_into_a_file(asked, tmp_path):
+    (tmp_path / "link.npz").symlink_to("state.npz")
+    learn(asked("sag", passes=2, checkpoint=str(tmp_path / "link.npz")))
+    assert (tmp_path / "link.npz").is_symlink()
+    assert (tmp_path / "state.npz").stat().st_size > 0
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(CrftrainError, match="pipe: the checkpoint cannot be written: Not a regular file"):
+        learn(asked("sag", passes=2, checkpoint=str(tmp_path / "pipe")))
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+def test_a_checkpoint_that_cannot_be_written_later_is_a_warning(asked, tmp_path, monkeypatch):
+    """Told three times and once more at the end; the model is there."""
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(whole.os, "fsync", full)
+    settings = asked("sag", passes=6, checkpoint=str(tmp_path / "state.npz"), checkpoint_every=1)
+    with pytest.warns(CrftrainWarning) as told, pytest.raises(ModelError):  # which cannot be written either
+        learn(settings)
+    texts = [str(warning.message) for warning in told]
+    assert len(texts) == checkpoint.WARNINGS + 1
+    assert "step 1 cannot be written: No space left on device; training goes on" in texts[0]
+    assert texts[-1].endswith("could not be written 7 times")
+    assert not [name for name in os.listdir(tmp_path) if name.endswith((".tmp", ".npz"))]
+
+
+def misfits(array):
+    """Arrays that a checkpoint must not hold in its place."""
+    flat = array.ravel()
+    yield array.astype(np.float32 if array.dtype == np.float64 else np.float64)
+    yield array[None]
+    yield np.append(flat, flat[:1]) if len(flat) else np.zeros(1, array.dtype)
+    yield array.astype(str)
+    if array.dtype.kind == "f" and len(flat):
+        yield np.full_like(array, np.nan)
+    if array.dtype.kind in "iu" and len(flat):
+        for number in (-1, -(2**62), 2**63 - 1, 2**40):
+            yield np.full_like(array, np.array(number).astype(array.dtype))
+
+
+def misfit(settings):
+    """Whether the checkpoint is refused because it does not fit; training may also go on, or end in another error."""
+    try:
+        learn(settings)
+    except CrftrainError as error:
+        return "does not fit" in str(error)
+    return False
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_no_array_of_a_checkpoint_is_believed(asked, tmp_path, name):
+    """A type, a shape or a number that the algorithm has not: refused, or harmless. Nothing else, and never a wild pointer."""
+    more = {"l1s": Strength.parse_list("1/n")} if name == "sgd-l1" else {}
+    state = tmp_path / "state.npz"
+    learn(asked(name, passes=2, checkpoint=str(state), **more))
+    settings = asked(name, passes=3, resume=str(state), **more)
+    with np.load(state) as file:
+        arrays = {key: file[key] for key in file.files if key.startswith("optimiser_")}
+    others = [(key, other) for key, array in arrays.items() for other in misfits(array)]
+    refusals = sum(misfit(rewritten(state, settings, tmp_path, **{key: other})) for key, other in others)
+    assert refusals >= 3 * len(arrays)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"iteration": 0},
+        {"iteration": -1},
+        {"iteration": 1.5},
+        {"iteration": "1"},
+        {"iteration": 10**400},
+        {"iteration": True},
+        {"passes": "1"},
+        {"passes": float("nan")},
+        {"passes": -1.0},
+        {"seconds": None},
+        {"seconds": float("inf")},
+        {"step": None},
+        {"step": {}},
+        {"step": {"objective": "0", "gap": 0.0, "exact": True, "note": "", "done": ""}},
+        {"step": {"objective": 0.0, "gap": 0.0, "exact": 1, "note": "", "done": ""}},
+        {"step": {"objective": 0.0, "gap": 0.0, "exact": True, "note": [], "done": ""}},
+        {"rng": {"bit_generator": "PCG64", "state": {"state": -1, "inc": 3}, "has_uint32": 0, "uinteger": 0}},
+        {"rng": {"bit_generator": "PCG64", "state": {"state": 10**400, "inc": 3}, "has_uint32": 0, "uinteger": 0}},
+        {"rng": {"bit_generator": "PCG64", "state": {"state": 1.5, "inc": 3}, "has_uint32": 0, "uinteger": 0}},
+        {"rng": {"bit_generator": "PCG64", "state": {"state": 1, "inc": 3}, "has_uint32": 0, "uinteger": 10**30}},
+        {"monitors": {"Plateau": [1.0, "2"]}},
+        {"monitors": {"Plateau": {"a": 1}}},
+        {"monitors": [1]},
+        {"monitors": {"HeldOut": {}}},
+        {"monitors": {"HeldOut": {"best_iteration": 1, "best_dev": None, "best_score": 1.0}}},
+        {"monitors": {"HeldOut": {"best_iteration": "1", "best_dev": {"f1": 1.0}, "best_score": 1.0}}},
+        {"monitors": {"HeldOut": {"best_iteration": 1, "best_dev": {"f1": "x"}, "best_score": 1.0}}},
+    ],
+)
+def test_no_counter_of_a_checkpoint_is_believed(asked, tmp_path, dev_file, changes):
+    state = tmp_path / "state.npz"
+    common = {"dev": str(dev_file), "tol": 1e-9}
+    learn(asked("sag", passes=2, checkpoint=str(state), **common))
+    with np.load(state) as file:
+        counters = json.loads(str(file["counters"]))
+    for name, value in changes.items():
+        if isinstance(value, dict) and isinstance(counters[name], dict) and name == "monitors":
+            value = {**counters[name], **value}
+        counters[name] = value
+    text = refused(rewritten(state, asked("sag", passes=3, **common), tmp_path, counters=json.dumps(counters)))
+    assert "does not fit" in text
+
+
+@pytest.mark.parametrize("best", [np.zeros(3), np.array("text"), None, np.zeros((1, 1))])
+def test_nor_are_its_best_weights(asked, tmp_path, dev_file, best):
+    state = tmp_path / "state.npz"
+    learn(asked("sag", passes=2, checkpoint=str(state), dev=str(dev_file)))
+    refused(rewritten(state, asked("sag", passes=3, dev=str(dev_file)), tmp_path, best=best))
+
+
+def test_a_packed_checkpoint_is_refused_before_it_is_unpacked(written, tmp_path):
+    state, settings = written
+    with np.load(state) as file:
+        np.savez_compressed(tmp_path / "packed.npz", bomb=np.zeros(10**7), **file)
+    assert "not a checkpoint" in refused(replace(settings, resume=str(tmp_path / "packed.npz")))

@@ -10,8 +10,8 @@ import threading
 import pytest
 from test_model import FACTS, GOLDEN, tiny
 
+from crftrain import whole
 from crftrain.errors import ModelError
-from crftrain.model import _container
 from crftrain.model.model import check_writable, load, save
 
 
@@ -41,7 +41,7 @@ def test_a_failed_save_leaves_the_old_model(place, monkeypatch, error, step):
     def fail(*_):
         raise error
 
-    monkeypatch.setattr(_container.os, step, fail)
+    monkeypatch.setattr(whole.os, step, fail)
     with pytest.raises(ModelError if isinstance(error, OSError) else KeyboardInterrupt):
         save(place, *tiny(), {})
     monkeypatch.undo()

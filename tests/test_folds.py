@@ -1,6 +1,9 @@
 """Every sequence is tagged once, by a model that has not seen it, and all of them make one score."""
 
 import json
+import os
+import signal
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +22,7 @@ from crftrain.training.events import SILENT
 from crftrain.training.folds import assign, cross_validate
 from crftrain.training.kept import Kept
 from crftrain.training.learn import learn, prepare, read
+from crftrain.training.signals import StopSignal
 from crftrain.training.strength import Strength
 from crftrain.training.train import Training, fit_point
 
@@ -142,6 +146,18 @@ def test_a_signal_during_the_folds_ends_everything(settings, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         learn(settings(folds=2, tol=0), asked)
     assert asked.looks > 3
+    assert not (tmp_path / "model.bin").exists()
+
+
+def test_nothing_is_promised_while_there_is_nothing_to_save(settings, tmp_path):
+    told = []
+    with StopSignal(told.append) as stop:
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            learn(settings("sag", folds=2, tol=0.0, passes=10**6), stop)
+        timer.join()
+    assert told == []
     assert not (tmp_path / "model.bin").exists()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "crftrain"
-ORDER = ("errors", "text", "_kernels", "chain", "optimizers", "model", "tagging", "metrics", "training", "cluster")
+ORDER = ("errors", "whole", "text", "_kernels", "chain", "optimizers", "model", "tagging", "metrics", "training", "cluster")
 ORDER += ("api", "sklearn", "compat", "report", "cli")
 OUTSIDE = {"", "__init__", "__main__"}  # the package itself and its version
 BESIDES = {("_kernels", "text"), ("model", "optimizers")}  # lower in ORDER, and yet not to be imported

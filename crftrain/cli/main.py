@@ -1,18 +1,18 @@
 """The commands: parsing and printing, no logic. What they do is in learn, tag, evaluate, dump and template."""
 
-import contextlib
-import errno
 import os
+import signal
 import sys
+import warnings
 
 import click
 
 from .. import __version__
-from ..errors import CrftrainError
+from ..errors import CrftrainError, CrftrainWarning
 from ..training.events import Observers
 from ..training.settings import DEFAULT_ALGORITHM, DEFAULT_FOR_L1
 from ..training.signals import StopSignal
-from . import migrants, showing
+from . import migrants, showing, streams
 from .base import Command, write_lines
 from .check import check
 from .data import convert
@@ -28,6 +28,14 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 def main():
     """Run a command; every expected failure is one line on stderr and a status: 1 data, model or numbers, 2 usage, 130 INT."""
+    with streams.opened(), warnings.catch_warnings():
+        warnings.simplefilter("always", CrftrainWarning)
+        warnings.showwarning = _show_warning
+        status = _run()
+    sys.exit(status)
+
+
+def _run():
     try:
         status = commands.main(standalone_mode=False) or 0
         sys.stdout.flush()
@@ -45,15 +53,19 @@ def main():
         status = _fail(f"out of memory: {error}" if str(error) else "out of memory")
     except (KeyboardInterrupt, click.Abort):
         status = 130
-    except (BrokenPipeError, _ClosedPipe):
-        status = _closed_pipe()
+    except streams.ClosedPipe:
+        status = 0
     except OSError as error:
-        status = _closed_pipe() if error.errno in (errno.EPIPE, errno.EINVAL) and not error.filename else _fail(error)
+        status = _fail(f"{error.filename}: {error.strerror}" if error.filename else error)
+    except RuntimeError as error:
+        if "start new thread" not in str(error):
+            raise
+        status = _fail("threads cannot be started: the system allows no more of them, or no memory for them (-j takes fewer)")
     try:
         sys.stdout.flush()
-    except OSError:  # it was told above; Python would try again and end with a status of its own
-        _closed_pipe()
-    sys.exit(status)
+    except (OSError, streams.ClosedPipe) as error:
+        status = status or (_fail(f"{error.filename}: {error.strerror}") if isinstance(error, OSError) else 0)
+    return status
 
 
 def _fail(error):
@@ -61,15 +73,11 @@ def _fail(error):
     return 1
 
 
-def _closed_pipe():
-    """Whoever read our output has had enough: not an error. Nothing may be flushed there any more."""
-    with contextlib.suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
-
-
-class _ClosedPipe(Exception):
-    """Whoever read our output has had enough; under a name that click does not turn into a status of its own."""
+def _show_warning(message, category, filename, lineno, file=None, line=None):
+    if issubclass(category, CrftrainWarning):
+        click.echo(f"crftrain: warning: {message}", err=True)
+    else:
+        click.echo(warnings.formatwarning(message, category, filename, lineno, line).rstrip(), err=True)
 
 
 class Commands(click.Group):
@@ -81,12 +89,6 @@ class Commands(click.Group):
         except click.UsageError as error:
             told = migrants.COMMANDS.get(args[0])
             raise (click.UsageError(f"{error.format_message()} {told}.", ctx) if told else error) from None
-
-    def invoke(self, ctx):
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            raise _ClosedPipe from None
 
 
 @click.group(cls=Commands, context_settings=CONTEXT)
@@ -257,7 +259,10 @@ def compare(ctx, train, entrants, repeat, jobs, **settings):
         raise click.UsageError("compare takes one strength, not a list", ctx)
     console = Console()
     with StopSignal(say_now) as stop:
-        runs, found = racing.compare(asked_for, entrants, Observers(console, stop), repeat=repeat, jobs=jobs)
+        try:
+            runs, found = racing.compare(asked_for, entrants, Observers(console, stop), repeat=repeat, jobs=jobs)
+        except KeyboardInterrupt:
+            ctx.exit(128 + (stop.number or signal.SIGINT))
     write_lines([*racing.leaders(runs, found), *race_page.repeats(runs, found)])
     (l2, l1), names = asked_for.points[0], ", ".join(map(os.path.basename, train))
     title, page = f"{names}: n = {found['n_sequences']:,}, lambda = {l2}, l1 = {l1}", os.path.join(asked_for.out, "race.html")

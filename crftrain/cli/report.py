@@ -47,10 +47,10 @@ def report(ctx, model, test, out, format, fields, comments, tabs, **how):
 
 def reporting(run):
     """A training that writes the page that its settings ask for when the model is written."""
-    from ..model._container import os_errors, try_replace
     from ..report.html import save
     from ..report.run_page import run_page
     from ..training.events import Log, Observers
+    from ..whole import os_errors, try_replace
 
     def run_and_report(settings, observer):
         with os_errors(settings.report, "cannot be written"):

@@ -1,13 +1,9 @@
-"""Sections in one file: header, table, checksums, deflating (the layout is in model.py's docstring), and replacing a file whole.
+"""Sections in one file: header, table, checksums, deflating (the layout is in model.py's docstring).
 
 Reading: a ModelError without a place; load adds the file's name.
 """
 
-import contextlib
-import os
-import stat
 import struct
-import sys
 import zlib
 
 from ..errors import ModelError
@@ -24,15 +20,6 @@ CHUNK = 1 << 16
 def require(holds, finding, expectation=""):
     if not holds:
         raise ModelError("", finding, expectation)
-
-
-@contextlib.contextmanager
-def os_errors(path, what):
-    """An OSError becomes a ModelError about the path."""
-    try:
-        yield
-    except OSError as error:
-        raise ModelError(path, f"{what}: {error.strerror or error}") from None
 
 
 def image(contents, *, deflate, version=1):
@@ -90,31 +77,6 @@ def _table(file, tags):
     return table, size
 
 
-def replace(path, parts):
-    """Write the parts to a new file beside path and rename it: path is the old file or the new one, never half of it."""
-    place = _destination(path)
-    if place is None:
-        with open(sys.stdout.fileno() if path == "-" else path, "wb", closefd=path != "-") as file:
-            file.writelines(parts)
-    else:
-        with _temporary(place) as file:
-            file.writelines(parts)
-            file.flush()
-            os.fsync(file.fileno())
-            file.close()
-            os.replace(file.name, place)
-
-
-def try_replace(path):
-    """OSError if `replace` would fail; nothing is left behind."""
-    place = _destination(path)
-    if place is not None:
-        with _temporary(place):
-            pass
-    elif path != "-" and not os.access(path, os.W_OK):
-        raise PermissionError("Permission denied")
-
-
 def _header_size(n_sections):
     return START.size + ENTRY.size * n_sections + CRC.size
 
@@ -145,34 +107,3 @@ def _take(file, size):
         parts.append(part)
         size -= len(part)
     return b"".join(parts)
-
-
-def _destination(path):
-    """The file to replace, symbolic links followed; None for what is no file (-, /dev/null, a pipe) and is written to directly."""
-    if path == "-":
-        return None
-    if os.path.basename(path) in ("", ".", ".."):
-        raise IsADirectoryError("Is a directory")
-    try:
-        mode = os.stat(path).st_mode
-    except FileNotFoundError:
-        return os.path.realpath(path)
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError("Is a directory")
-    if stat.S_ISREG(mode) and not os.access(path, os.W_OK):
-        raise PermissionError("Permission denied")
-    place = os.path.realpath(path)
-    return place if stat.S_ISREG(mode) and os.path.exists(place) else None
-
-
-@contextlib.contextmanager
-def _temporary(place):
-    """A new file beside place, with a new file's permissions; gone at the end unless it was renamed."""
-    name = os.path.join(os.path.dirname(place), f".crftrain-{os.urandom(8).hex()}.tmp")
-    file = open(name, "xb")  # noqa: SIM115
-    try:
-        with file:
-            yield file
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)

@@ -24,11 +24,13 @@ allocated, and a file may unpack to UNPACKED times its size and to NAMES times i
 more is written as it is, neither deflated nor front-coded.
 """
 
+import contextlib
 import io
 import json
 import math
 import os
 import sys
+import tempfile
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -38,10 +40,11 @@ from ..chain.layout import DENSE, Layout
 from ..errors import ModelError, TemplateError
 from ..text.encode import StringTable, Vocabulary
 from ..text.template import Template
+from ..whole import os_errors, replace, try_replace
 from . import _container as container
 from . import sections
 from ._codec import collect, decode_varints, encode_varints, front_decode, front_encode, spread
-from ._container import os_errors, require
+from ._container import require
 
 TAGS = (b"SIZE", b"LABL", b"TMPL", b"FACT", b"NAME", b"SETS", b"TRAN", b"PNAM", b"PSET", b"WGTS")
 FORMATS = ("conll", "items")
@@ -65,9 +68,9 @@ class Model:
         """The number of weights that are not zero."""
         return int(np.count_nonzero(self.w))
 
-    def save(self, path):
+    def save(self, path, *, rescue=False):
         """Write it, whole or not at all; the number of bytes."""
-        return save(path, self.vocabulary, self.layout, self.w, self.facts, self.extras)
+        return save(path, self.vocabulary, self.layout, self.w, self.facts, self.extras, rescue=rescue)
 
     def to_bytes(self):
         """What `save` writes."""
@@ -99,12 +102,18 @@ class Sizes:
     pair_weights: int
 
 
-def save(path, vocabulary, layout, w, facts, extras=MappingProxyType({})):
-    """Write the model, whole or not at all; the number of bytes."""
+def save(path, vocabulary, layout, w, facts, extras=MappingProxyType({}), *, rescue=False):
+    """Write the model, whole or not at all; the number of bytes.
+
+    rescue: where it cannot be written, it goes to a folder for temporary files, and the ModelError says where.
+    """
     path = os.fspath(path)
     parts = _image(path, vocabulary, layout, w, facts, extras)
-    with os_errors(path, "cannot be written"):
-        container.replace(path, parts)
+    try:
+        replace(path, parts)
+    except OSError as error:
+        found = f"cannot be written: {error.strerror or error}"
+        raise ModelError(path, f"{found}; {_rescued(path, parts)}" if rescue else found) from None
     return sum(map(len, parts))
 
 
@@ -118,11 +127,27 @@ def _image(path, vocabulary, layout, w, facts, extras):
     return _encode(vocabulary, layout, weights, facts, extras)
 
 
+def _rescued(path, parts):
+    """Where the model is now, in words."""
+    folders = [os.path.expanduser("~")]
+    with contextlib.suppress(OSError):
+        folders.insert(0, tempfile.gettempdir())
+    for folder in folders:
+        with contextlib.suppress(OSError), contextlib.ExitStack() as undo:
+            own = tempfile.mkdtemp(prefix="crftrain-", dir=folder)
+            undo.callback(os.rmdir, own)
+            place = os.path.join(own, "model.bin" if path == "-" else os.path.basename(path))
+            replace(place, parts)
+            undo.pop_all()
+            return f"the model is in {place}"
+    return f"nor could it be kept in {' or '.join(folders)}"
+
+
 def check_writable(path):
     """ModelError, now and not after hours of training, if the model cannot be written there. Leaves nothing behind."""
     path = os.fspath(path)
-    with os_errors(path, "cannot be written"):
-        container.try_replace(path)
+    with os_errors(path, "cannot be written", ModelError):
+        try_replace(path)
 
 
 def load(path):
@@ -130,7 +155,8 @@ def load(path):
     from . import foreign
 
     path = os.fspath(path)
-    with os_errors(path, "cannot be read"), open(sys.stdin.fileno() if path == "-" else path, "rb", closefd=path != "-") as file:
+    place = sys.stdin.fileno() if path == "-" else path
+    with os_errors(path, "cannot be read", ModelError), open(place, "rb", closefd=path != "-") as file:
         try:
             format = foreign.sniff(file.peek(foreign.HEAD))
             return foreign.read(format, file.read()) if format else _decode(*container.read(file, TAGS))

@@ -32,6 +32,26 @@ class Step(NamedTuple):
     done: str = ""  # a reason for which no further step can help
 
 
+MOST = 2**53  # of what is counted
+LARGEST = 2**31 - 1  # of a whole number that is an option: loops hold it in 32 bits
+
+
+def counted(state, name, most=MOST):
+    """A count out of a checkpoint's arrays, from 0 to most; else a ValueError."""
+    value = int(state[name][0])
+    if not 0 <= value <= most:
+        raise ValueError(f"{name} {value}, not 0 to {most}")
+    return value
+
+
+def within(state, name, low, high):
+    """The array of that name, if all its numbers lie in low .. high; else a ValueError."""
+    array = state[name]
+    if array.size and not (array.min() >= low and array.max() <= high):
+        raise ValueError(f"{name} from {array.min()} to {array.max()}, not {low} to {high}")
+    return array
+
+
 class Optimiser(ABC):
     """An algorithm at work.
 
@@ -72,7 +92,12 @@ class Optimiser(ABC):
         """All that the next step depends on beside rng."""
         raise NotImplementedError
 
+    def state_shapes(self) -> dict[str, tuple]:
+        """{name: (dtype, shape)} of what state() has that is not always there, has a length that varies (None), or may be infinite."""
+        return {}
+
     def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Go on from there; a ValueError where a number is out of its range. Types and shapes have been looked at."""
         raise NotImplementedError
 
     # ---- movable
@@ -161,7 +186,7 @@ class Option:
 
     def _allows(self, value):
         return (
-            math.isfinite(value)
+            (abs(value) <= LARGEST if self.kind is int else math.isfinite(value))
             and (self.minimum is None or value >= self.minimum)
             and (self.above is None or value > self.above)
             and (self.maximum is None or value <= self.maximum)

@@ -9,7 +9,7 @@ import hashlib
 import html
 from pathlib import Path
 
-from ..model._container import os_errors, replace
+from ..whole import os_errors, replace
 from .packed import as_script
 
 FOLDER = Path(__file__).parent / "pages"

@@ -27,6 +27,7 @@ from ..chain._sequences cimport Sequences
 from ._ranked cimport Ranking
 from ._spans cimport Spans
 
+from ..errors import TrainingError
 from .query import Decoded, Query
 
 
@@ -57,9 +58,11 @@ cdef class Answers:
     def decoded(self, *, constrained):
         scores, log_z = np.asarray(self.scores), np.asarray(self.log_z) if self.sums else None
         impossible = scores == -np.inf
+        self.refuse_wild(scores, log_z, impossible, impossible.any() and not (self.masked or constrained))
         log_p = np.full(len(scores), -np.inf) if self.sums and not self.posterior else None
         if log_p is not None:
             np.subtract(scores, log_z, out=log_p, where=~impossible)
+            np.minimum(log_p, 0, out=log_p)     # rounding is not small where scores are large
         return Decoded(
             np.asarray(self.labels),
             log_p=log_p,
@@ -69,6 +72,19 @@ cdef class Answers:
             chunks=self.spans.found() if self.chunks else None,
             impossible=impossible if self.masked or constrained else None,
         )
+
+    def refuse_wild(self, scores, log_z, impossible, bint lost):
+        """A TrainingError where scores have left the range of floating point."""
+        wild = np.isnan(scores) | (scores == np.inf) | (impossible if lost else False)
+        if log_z is not None:
+            wild |= ~(np.isfinite(log_z) | impossible)
+        if wild.any():
+            found = f"the scores of sequence {np.argmax(wild) + 1} leave the range of floating point"
+            raise TrainingError("", found, "weights and values of moderate size")
+        if self.marginals:
+            np.minimum(self.p, 1, out=np.asarray(self.p))
+            if not (np.asarray(self.p) >= 0).all():
+                raise TrainingError("", "marginals leave the range of floating point", "weights and values of moderate size")
 
 
 cdef class Decoder:

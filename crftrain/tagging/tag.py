@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..chain._sequences import Sequences
-from ..errors import DataError, ModelError, TemplateError
+from ..errors import DataError, ModelError, TemplateError, TrainingError
 from ..text.encode import Encoder
 from ..text.read import check
 from ._decoder import Decoder
@@ -91,7 +91,11 @@ class Tagger:
         return self._encoded(b"\n".join([*sentence.lines, b"", b""]))
 
     def _encoded(self, text):
-        return text if self.encoding == "utf-8" else text.decode().encode(self.encoding)
+        try:
+            return text if self.encoding == "utf-8" else text.decode().encode(self.encoding)
+        except UnicodeEncodeError as error:
+            shown = error.object[error.start : error.start + 1]
+            raise DataError("", f"{shown!r}, of a label, is not in {self.encoding}", "an --encoding that has it, as utf-8") from None
 
     def _joined(self, sentence, results):
         shown = self._gold(sentence) if self.items else sentence.lines
@@ -137,7 +141,7 @@ def tag_piece(tagger, piece, on_error="stop"):
             for sentence in piece:
                 check(sentence)
         return tagger.tag_all(piece), []
-    except DataError:
+    except (DataError, TrainingError):
         outputs, errors = [], []
     for sentence in piece:
         output, error = _tag_one(tagger, sentence)
@@ -155,6 +159,8 @@ def _tag_one(tagger, sentence):
         return tagger.tag(sentence), None
     except DataError as error:
         return b"", error
+    except TrainingError as error:
+        return b"", DataError(sentence.place(), error.finding.replace("sequence 1", "the sentence"), error.expectation)
 
 
 def tag_stream(tagger, blocks, write, *, threads=1, on_error="stop", tell=lambda error: None):

@@ -10,14 +10,17 @@ The leftmost match counts. With can[i][j] = "the elements from i on match at j",
     can[i][j] = e_i matches j and can[i+1][j+1]                    a single element
               = can[i+1][j]  or  e_i matches j and can[i][j+1]     e*        (e?: ... and can[i+1][j+1])
 
-the match starts at the first j with can[0][j] and is read off the table, so no pattern takes longer than its length times the text's.
+the match starts at the first j with can[0][j] and is read off the table, so no pattern takes longer than its length times the text's. The table has at most LARGEST places.
 """
 
 from libc.stdlib cimport free, malloc
 
 import unicodedata
 
+from ..errors import DataError
+
 CLASSES = "adlpsuw"
+LARGEST = 1 << 26     # places of the table, a byte each: 64 MB
 
 
 cdef class Regex:
@@ -66,9 +69,13 @@ cdef class Regex:
         """(start, end) of the leftmost match, or None."""
         cdef Py_ssize_t m = len(self.kinds), n = len(text), i, j, start
         cdef const char* counts = self.counts
-        cdef char* can = <char*> malloc((m + 1) * (n + 1))              # [m+1][n+1]
+        cdef char* can = NULL                                           # [m+1][n+1]
         cdef char* row
         cdef char* after
+        if (m + 1) * (n + 1) > LARGEST:
+            found = f"a pattern of {m:,} characters on a cell of {n:,}"
+            raise DataError("", found, f"no more than {LARGEST:,} for the product of their lengths")
+        can = <char*> malloc((m + 1) * (n + 1))
         if can == NULL:
             raise MemoryError
         try:

@@ -16,12 +16,13 @@ import contextlib
 import json
 import math
 import sys
+import warnings
 import zlib
 
 import numpy as np
 
 from .. import __version__
-from ..errors import CrftrainError
+from ..errors import CrftrainError, CrftrainWarning
 
 MEGABYTE = 1 << 20
 
@@ -116,7 +117,10 @@ class Unheard(Observer):
 
 
 class Log(Observer):
-    """JSON lines for scripts and benchmarks; what is unknown is null, never NaN."""
+    """JSON lines for scripts and benchmarks; what is unknown is null, never NaN.
+
+    Training goes on without a log that cannot be written any more, with a warning.
+    """
 
     def __init__(self, file=None):
         self.file, self.where = file, {}
@@ -126,12 +130,31 @@ class Log(Observer):
         """A log in a file; without a path nothing is logged."""
         try:
             return cls(open(path, "w", encoding="utf-8") if path else None)
-        except OSError as error:
-            raise CrftrainError(path, f"the log cannot be written: {error.strerror}") from None
+        except (OSError, ValueError) as error:
+            raise CrftrainError(path, f"the log cannot be written: {getattr(error, 'strerror', None) or error}") from None
 
     def write(self, event, **values):
         if self.file:
-            print(json.dumps({"event": event, **{key: _plain(value) for key, value in values.items()}}), file=self.file, flush=True)
+            with self._or_without():
+                print(json.dumps({"event": event, **{key: plain(value) for key, value in values.items()}}), file=self.file, flush=True)
+
+    def copy(self, lines):
+        """Events that another log has written."""
+        if self.file:
+            with self._or_without():
+                self.file.write(lines)
+                self.file.flush()
+
+    @contextlib.contextmanager
+    def _or_without(self):
+        try:
+            yield
+        except OSError as error:
+            file, self.file = self.file, None
+            with contextlib.suppress(OSError):
+                file.close()
+            reason = f"the log cannot be written any more: {error.strerror or error}"
+            warnings.warn(f"{getattr(file, 'name', 'log')}: {reason}; training goes on without it", CrftrainWarning, stacklevel=2)
 
     def start(self, event, step_name):
         self.where = {"path": event["path"]} if "path" in event else {}
@@ -149,7 +172,8 @@ class Log(Observer):
 
     def close(self):
         if self.file:
-            self.file.close()
+            with self._or_without():
+                self.file.close()
 
     def __enter__(self):
         return self
@@ -158,11 +182,12 @@ class Log(Observer):
         self.close()
 
 
-def _plain(value):
+def plain(value):
+    """The value for JSON: no numpy numbers, null for what is not finite."""
     if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
+        return {key: plain(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_plain(part) for part in value]
+        return [plain(part) for part in value]
     if isinstance(value, (float, np.floating)):
         return float(value) if math.isfinite(value) else None
     return value

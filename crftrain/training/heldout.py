@@ -1,12 +1,13 @@
 """Labelled data that training does not learn from: its scores decide which step is kept."""
 
 import math
+import warnings
 
 import numpy as np
 
 from ..chain._problem import Problem
 from ..chain._sequences import Sequences
-from ..errors import DataError
+from ..errors import CrftrainWarning, DataError
 from ..tagging._decoder import Decoder
 from ..tagging.evaluate import Evaluation
 from ..text.encode import Encoder
@@ -31,8 +32,16 @@ class HeldOutData:
     gold has their labels as they stand there, also those that the vocabulary has not.
     """
 
-    def __init__(self, corpus, gold, labels):
-        self.corpus, self.gold, self.labels = corpus, gold, labels
+    def __init__(self, corpus, gold, labels, name="held-out data"):
+        self.corpus, self.gold, self.labels, self.name = corpus, gold, labels, name
+        self.unknown = np.add.reduceat(corpus.label < 0, corpus.seq[:-1]) > 0
+        if self.unknown.any():
+            warnings.warn(f"{name}: {self._of_unknown()}", CrftrainWarning, stacklevel=2)
+
+    def _of_unknown(self):
+        names = sorted(set(self.gold) - set(self.labels))
+        shown = ", ".join(names[:5]) + (", .." if len(names) > 5 else "")
+        return f"{self.unknown.sum():,} of {len(self.unknown):,} sentences have labels that training has not ({len(names)}: {shown})"
 
     @classmethod
     def read(cls, path, vocabulary, *, encoding="utf-8"):
@@ -45,15 +54,16 @@ class HeldOutData:
         if not read:
             raise DataError(path, "no sentences", "held-out data with gold labels")
         gold = [label for sentence in read for label in encoder.gold_labels(sentence)]
-        return cls(encoder.encode(read), gold, vocabulary.labels)
+        return cls(encoder.encode(read), gold, vocabulary.labels, path)
 
     def scorer(self, layout, *, select="score"):
         """w -> (what decides, {"f1": ..., "accuracy": ..., "likelihood": ...}); f1 only where the labels are chunk labels.
 
         `score` decides by f1, or accuracy; `likelihood` by the mean log p(y|x) of the sequences whose labels are all known.
         """
-        unknown = np.add.reduceat(self.corpus.label < 0, self.corpus.seq[:-1])
-        known = Problem(self.corpus.take(np.flatnonzero(unknown == 0)), layout)
+        if select == "likelihood" and self.unknown.all():
+            raise DataError(self.name, self._of_unknown(), "one of known labels alone, to select by the likelihood")
+        known = Problem(self.corpus.take(np.flatnonzero(~self.unknown)), layout)
 
         def evaluate(w):
             evaluation = score_corpus(layout, w, self.corpus, self.labels, gold=self.gold)

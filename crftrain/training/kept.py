@@ -4,9 +4,9 @@ A group is what must not be torn apart, for its sentences know of each other: a 
 """
 
 from ..errors import DataError
-from ..model._container import os_errors, replace
 from ..tagging.tag import joined
 from ..text.read import columns
+from ..whole import os_errors, replace
 from .events import Observer
 
 DOCUMENT = b"-DOCSTART-"  # in the first cell of the line that begins one

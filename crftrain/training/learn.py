@@ -43,7 +43,7 @@ def trained_and_saved(corpus, vocabulary, settings, observer, **more):
     heldout = partial(HeldOutData.read, settings.dev, encoding=settings.encoding) if settings.dev else None
     with observer.busy():
         trained, outcome = train(corpus, vocabulary, settings, observer, heldout=heldout, **more)
-        outcome.model_bytes = trained.save(settings.model)
+        outcome.model_bytes = trained.save(settings.model, rescue=True)
         strengths = {name: trained.facts[name] for name in ("lambda", "l1")}
         observer.end({**last_event(outcome, outcome.model_bytes), **strengths})
     return outcome

@@ -50,10 +50,23 @@ class Outcome:
     model_bytes: int = 0
 
 
-def fit(problem, optimiser, *, tol, monitors=(), trace=False, start=(0, 0.0)):
-    """Run the optimiser until it or a Monitor has a reason to stop. start: iterations and seconds of the run that is gone on with."""
+def fit(problem, optimiser, *, tol, monitors=(), trace=False, start=None):
+    """Run the optimiser until it or a Monitor has a reason to stop.
+
+    start: iterations, seconds and the last step of the run that is gone on with; where that had a reason to stop which still
+    holds, no step is made.
+    """
+    passes = problem.passes
     first_gap = optimiser.gap_at_start() if tol > 0 else math.nan
-    (k, seconds), reason, converged = start, None, False
+    k, seconds, reason, converged = 0, 0.0, None, False
+    if start is not None:
+        problem.passes = passes  # the run that is gone on with has counted what came before its steps
+        k, seconds, step = start
+        solution = optimiser.solution()
+        progress = Progress(k, step, solution, passes, seconds)
+        converged = step.exact and step.gap <= tol * first_gap
+        reasons = [monitor.reason(progress) for monitor in monitors]
+        reason = "converged" if converged else next((said for said in reasons if said), step.done or None)
     while reason is None:
         started = time.perf_counter()
         step = optimiser.step()
@@ -74,6 +87,8 @@ def fit(problem, optimiser, *, tol, monitors=(), trace=False, start=(0, 0.0)):
     for monitor in monitors:
         monitor.conclude(outcome)
     outcome.objective, outcome.gap, outcome.bound = problem.exact(outcome.w)
+    if not math.isfinite(outcome.objective):
+        raise TrainingError(f"after step {k}", f"the objective of the weights to keep is {outcome.objective}", "a finite number")
     outcome.active = int(np.count_nonzero(outcome.w))
     return outcome
 
@@ -87,6 +102,9 @@ class Monitor:
 
     def __call__(self, progress):
         """A reason to stop; None to go on."""
+
+    def reason(self, progress):
+        """The same of a step that it has seen before."""
 
     def conclude(self, outcome):
         """Training has ended: the outcome may be another one."""
@@ -124,6 +142,8 @@ class Limits(Monitor):
             return f"limit of {self.max_seconds:g} seconds"
         return None
 
+    reason = __call__
+
 
 class Plateau(Monitor):
     """For algorithms without a gap: stop when `window` steps together lower the objective by less than a share of it.
@@ -141,7 +161,10 @@ class Plateau(Monitor):
         if not math.isnan(progress.step.gap):
             return None
         self.seen.append(progress.step.objective)
-        if len(self.seen) < 2 * self.window:
+        return self.reason(progress)
+
+    def reason(self, progress):
+        if not math.isnan(progress.step.gap) or len(self.seen) < 2 * self.window:
             return None
         before, now = np.mean(self.seen[-2 * self.window : -self.window]), np.mean(self.seen[-self.window :])
         if before - now < self.share * abs(before):
@@ -152,6 +175,8 @@ class Plateau(Monitor):
         return self.seen
 
     def restore(self, counters):
+        if not isinstance(counters, list) or not all(isinstance(seen, float) for seen in counters):
+            raise ValueError("the objectives seen")
         self.seen = counters
 
 
@@ -173,7 +198,12 @@ class HeldOut(Monitor):
                 self.best = progress.solution.copy()
             else:
                 self.best[:] = progress.solution
-        elif self.patience is not None and progress.iteration - self.best_iteration >= self.patience:
+        return self.reason(progress)
+
+    def reason(self, progress):
+        if self.best_iteration is None:
+            return None
+        if self.patience is not None and progress.iteration - self.best_iteration >= self.patience:
             return f"no better score on held-out data for {self.patience} steps"
         return None
 
@@ -186,4 +216,8 @@ class HeldOut(Monitor):
         return {"best_iteration": self.best_iteration, "best_dev": self.best_dev, "best_score": self.best_score}
 
     def restore(self, counters):
-        vars(self).update(counters)
+        iteration, dev, score = counters["best_iteration"], counters["best_dev"], counters["best_score"]
+        named = isinstance(dev, dict) and all(isinstance(name, str) and isinstance(value, float) for name, value in dev.items())
+        if not named or type(iteration) is not int or not isinstance(score, float) or iteration < 1:
+            raise ValueError("the best step on held-out data")
+        self.best_iteration, self.best_dev, self.best_score = iteration, dev, score

@@ -12,14 +12,16 @@ A run that fails is a row that says so. Seconds are those of the optimisation al
 import io
 import json
 import math
-import os
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .. import optimizers
 from ..errors import CrftrainError
-from .events import SILENT, Log, Unheard, end_event, fingerprint, start_event, step_event
+from ..whole import os_errors
+from ..whole import replace as write_whole
+from .events import SILENT, Log, Unheard, end_event, fingerprint, plain, start_event, step_event
 from .heldout import HeldOutData
 from .learn import prepare
 from .loop import Monitor
@@ -118,8 +120,11 @@ def _races(settings, training, tests, wanted, log, jobs, observer):
     with ProcessPoolExecutor(jobs) as pool:
         pending = [pool.submit(_race_apart, settings, entrant.text, seed) for entrant, seed in wanted]
         for future in pending:
-            run, lines = future.result()
-            log.file.write(lines)
+            try:
+                run, lines = future.result()
+            except BrokenProcessPool:
+                raise CrftrainError("", "a process of the race was ended from outside", "fewer --jobs, if memory was short") from None
+            log.copy(lines)
             yield run
 
 
@@ -154,22 +159,31 @@ def race(settings, training, tests, entrant, seed, log, observer):
 def optimum(settings, training, out, observer):
     """The least objective and its certificate, from the folder if it was found before."""
     l2, l1 = (strength.at(training.corpus.n_sequences) for strength in settings.points[0])
-    path = out / f"optimum-{fingerprint(training):08x}-{l2:.6g}-{l1:.6g}.json"
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        pass
+    path = out / f"optimum-{fingerprint(training):08x}-{l2:.17g}-{l1:.17g}.json"
+    if known := _known_optimum(path, training):
+        return known
     name = next(name for name in (EXACT_L1 if l1 else EXACT) if name in optimizers.names())
     observer.say(f"looking for f* with {name}")
     algorithm = optimizers.get(name)
     exact = replace(settings, algorithm=algorithm, options=algorithm.defaults(), passes=5000, max_passes=None, max_seconds=None, tol=TIGHT)
     outcome, _ = fit_point(exact, training)
     found = {"algorithm": name, "objective": outcome.objective, "gap": outcome.gap, "bound": outcome.bound, "reason": outcome.reason}
-    found["n_sequences"] = training.corpus.n_sequences
-    scratch = path.with_suffix(f".{os.getpid()}")
-    scratch.write_text(json.dumps(found), encoding="utf-8")
-    scratch.replace(path)
+    found = plain({**found, "n_sequences": training.corpus.n_sequences})
+    with os_errors(path, "cannot be written"):
+        write_whole(path, [json.dumps(found).encode()])
     return found
+
+
+def _known_optimum(path, training):
+    """What is in the file, if all of it is there and can be."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        numbers = [found["objective"], found["gap"], 0.0 if found["bound"] is None else found["bound"]]
+        good = all(isinstance(number, float) and 0 <= number < math.inf for number in numbers)
+        good = good and found["objective"] > 0 and found["n_sequences"] == training.corpus.n_sequences
+        return found if good and isinstance(found["algorithm"], str) and isinstance(found["reason"], str) else None
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):
+        return None
 
 
 def distance(objective, found):
@@ -179,14 +193,15 @@ def distance(objective, found):
 
 def write_summary(path, runs, found):
     """A row for each run, in the columns of SUMMARY; what is not known is empty."""
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("\t".join(SUMMARY) + "\n")
-        for run in runs:
-            passes, seconds, objective, scores = run.curve[-1] if run.curve else (None, None, None, None)
-            score = scores and scores.get("f1", scores["accuracy"])
-            row = (run.name, run.seed, len(run.curve), passes, seconds, objective, distance(objective, found), run.end.get("gap"))
-            row += (score, scores and 100 - scores["accuracy"], run.end["reason"])
-            file.write("\t".join(_cell(value) for value in row) + "\n")
+    lines = ["\t".join(SUMMARY)]
+    for run in runs:
+        passes, seconds, objective, scores = run.curve[-1] if run.curve else (None, None, None, None)
+        score = scores and scores.get("f1", scores["accuracy"])
+        row = (run.name, run.seed, len(run.curve), passes, seconds, objective, distance(objective, found), run.end.get("gap"))
+        row += (score, scores and 100 - scores["accuracy"], run.end["reason"])
+        lines.append("\t".join(_cell(value) for value in row))
+    with os_errors(path, "cannot be written"):
+        write_whole(path, ["".join(line + "\n" for line in lines).encode()])
 
 
 def read_summary(path):

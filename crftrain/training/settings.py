@@ -60,6 +60,7 @@ LEAST = {  # whole numbers
     "save_every": 1,
     "n_hint": 1,
 }
+MOST = {"threads": 1024, "seed": 2**63 - 1, "n_hint": 2**53}  # of them; 2^31 - 1 of the others
 STREAMED = {"paths", "algorithm", "options", "model", "template", "lambdas", "l1s", "seed", "format", "label_column", "encoding", "log"}
 STREAMED |= {"fields", "comments", "tabs"}
 OF_STREAMS = {"stream", "save_every", "n_hint"}
@@ -203,6 +204,8 @@ class Settings:
             value = getattr(self, name)
             if value is not None and not (_is_whole(value) and value >= least):
                 yield f"{named(name)} {value!r}, expected a whole number >= {least}"
+            elif value is not None and value > (most := MOST.get(name, 2**31 - 1)):
+                yield f"{named(name)} {str(value)[:20]}.., expected a whole number <= {most}"
         for name in ("max_passes", "max_seconds"):
             if getattr(self, name) is not None and not _at_least(getattr(self, name), 0, without=True):
                 yield f"{named(name)} {getattr(self, name)!r}, expected a number > 0"

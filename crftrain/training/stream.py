@@ -15,6 +15,7 @@ lambda/2 |w|^2 belongs to the mean over n sentences. The stream does not say wha
 
 import math
 import time
+import warnings
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from .. import __version__
 from ..chain._problem import Problem
 from ..chain._sequences import Sequences
 from ..chain.layout import Resizing, complete, has_transitions
-from ..errors import DataError, TrainingError
+from ..errors import CrftrainWarning, DataError, ModelError, TrainingError
 from ..model import model
 from ..text import template as templates
 from ..text.encode import CorpusBuilder, StringTable, Vocabulary
@@ -31,6 +32,7 @@ from .events import SILENT, Log, Observers
 from .loop import Outcome
 
 CHUNK = 100  # sentences, rounded up to whole batches
+SO_FAR = "so far"  # the reason for a model that the next one will replace
 ROOM, GROWTH = 4096, 1.5  # attributes there is room for at first, and the factor when it is used up
 
 
@@ -151,7 +153,7 @@ class _Run:
         if self.waiting == self.chunk:
             self._learn()
             if self.n // self.save_every > (self.n - self.chunk) // self.save_every:
-                self._save("so far")
+                self._save(SO_FAR)
 
     def _learn(self):
         if not self.waiting:
@@ -166,7 +168,13 @@ class _Run:
     def _save(self, reason):
         layout, w = self.learner.model()
         progress = self._progress()
-        self.size = model.save(self.settings.model, self.vocabulary, layout, w, {**self._facts(), "version": __version__, "reason": reason})
+        facts = {**self._facts(), "version": __version__, "reason": reason}
+        try:
+            self.size = model.save(self.settings.model, self.vocabulary, layout, w, facts, rescue=reason != SO_FAR)
+        except ModelError as error:
+            if reason != SO_FAR:
+                raise
+            warnings.warn(f"{error}; learning goes on", CrftrainWarning, stacklevel=2)
         loss = "" if math.isnan(progress["loss"]) else f", loss {progress['loss']:.4f}"
         self.observer.say(f"{reason}: {self.n:,} sequences, {self.n / progress['seconds']:,.0f} a second{loss}; {self.size:,} bytes")
         self.log.write("step", **progress)

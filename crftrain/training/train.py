@@ -166,7 +166,7 @@ def fit_point(settings, training, *, point=0, w=None, heldout=None, before=None,
         optimiser = algorithm.make(problem, w, rng, **settings.options)
     scorer = heldout.scorer(training.layout, select=settings.select) if heldout else None
     watching = [*monitors(settings, scorer, observer), *watching]
-    run, start = run_facts(settings, training, problem), (0, 0.0)
+    run, start = run_facts(settings, training, problem), None
     if settings.resume:
         start = checkpoint.restore(settings.resume, run, problem, optimiser, rng, watching)
     if settings.checkpoint:

@@ -8,7 +8,7 @@ import os
 from importlib import import_module
 
 from ...errors import CrftrainError, ModelError
-from .._container import os_errors, replace
+from ...whole import os_errors, replace
 
 FORMATS = ("crfsuite", "wapiti", "crfpp")
 HEAD = 16  # bytes that tell what a file is
@@ -53,7 +53,7 @@ def export(model, path, format):
     if format not in FORMATS:
         raise ValueError(f"format {format!r}, expected crftrain or one of {', '.join(FORMATS)}")
     parts = image(format, model)
-    with os_errors(path, "cannot be written"):
+    with os_errors(path, "cannot be written", ModelError):
         replace(path, parts)
     return sum(map(len, parts))
 

@@ -8,6 +8,8 @@ import numpy as np
 from ...chain._blocks cimport Gradient
 from ..loop._sequential cimport Sequential
 
+from ..base import counted, within
+
 cdef int REFRESH = 0
 cdef double FLAT = 1e-8         # no search where |g|^2 is not larger
 
@@ -69,10 +71,10 @@ cdef class SampledSteps(Sequential):
         """w, which the caller has set, and all the rest."""
         self.sampler.restore(state)
         np.asarray(self.losses)[:] = state["losses"]
-        np.asarray(self.satisfied)[:] = state["satisfied"]
-        np.asarray(self.skip)[:] = state["skip"]
-        self.order = np.array(state["order"])
-        self.drawn = int(state["drawn"][0])
+        np.asarray(self.satisfied)[:] = within(state, "satisfied", 0, 2**30)
+        np.asarray(self.skip)[:] = within(state, "skip", 0, 2**30)
+        self.order = np.array(within(state, "order", 0, self.n_units - 1))
+        self.drawn = counted(state, "drawn")
         self.lazy.read_w()
         self.lazy.set_d(state["d"])
 

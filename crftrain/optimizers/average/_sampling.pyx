@@ -20,6 +20,8 @@ from libc.math cimport pow
 
 import numpy as np
 
+from ..base import within
+
 cdef class Sampler:
     """What the samplings share; subclasses say how to draw, where L starts and what step it allows."""
 
@@ -104,7 +106,8 @@ cdef class Sampler:
 
     def restore(self, state):
         cdef int64_t i
-        np.asarray(self.visited)[:] = state["sampler_visited"]
+        within(state, "sampler_L", 0, np.inf)
+        np.asarray(self.visited)[:] = within(state, "sampler_visited", 0, 1)
         self.seen = int(np.count_nonzero(state["sampler_visited"]))
         for i in range(self.n):
             if self.visited[i]:
@@ -171,7 +174,7 @@ cdef class Nus2013(Sampler):
 
     def restore(self, state):
         Sampler.restore(self, state)
-        self.running = state["sampler_running"][0]
+        self.running = within(state, "sampler_running", 0, np.inf)[0]
 
 
 cdef class Uniform(Sampler):
@@ -216,7 +219,7 @@ cdef class Uniform(Sampler):
 
     def restore(self, state):
         Sampler.restore(self, state)
-        self.L = state["sampler_running"][0]
+        self.L = within(state, "sampler_running", 0, np.inf)[0]
 
 
 SAMPLERS = {"nus": Nus, "nus2013": Nus2013, "uniform": Uniform}

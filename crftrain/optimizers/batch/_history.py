@@ -9,6 +9,7 @@ Both are matrix products over columns that fit the cache, in threads over ranges
 import numpy as np
 
 from ...chain.threads import in_threads
+from ..base import within
 
 COLUMNS = 4096
 
@@ -56,7 +57,8 @@ class History:
 
     def restore(self, state):
         self.rows[:], self.gram[:] = state["pairs"], state["products"]
-        self.count, self.next = map(int, state["place"])
+        self.count, self.next = map(int, within(state, "place", 0, self.m))
+        self.next %= self.m
 
     def meet(self, g):
         """Learn the products with a g that no pair came with."""

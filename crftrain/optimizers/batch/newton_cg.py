@@ -32,7 +32,7 @@ from ...chain.memory import fitting
 from ..base import Algorithm, Optimiser, Option, Step
 from ._preconditioner import Preconditioned, kept_pairs
 from ._subsample import draw
-from ._trust import Steihaug, TrustRegion
+from ._trust import Scalars, Steihaug, TrustRegion
 
 C, FALL, MOST, RUN, LATE = 0.5, 0.2, 200, 20, 1e-3
 SHARE, NEAR, POWER = 0.2, 0.02, 0.5
@@ -123,7 +123,12 @@ class NewtonCG(Optimiser):
 
     def state(self):
         inverse = {} if self.subproblem.inverse is None else {"inverse": self.subproblem.inverse}
-        return {"w": self.w, "sample": self.curvature.sampled, "ratio": np.array(self.ratio)} | inverse | self.region.state()
+        region = self.subproblem.state(False) if self.region is None else self.region.state()
+        return {"w": self.w, "sample": self.curvature.sampled, "ratio": np.array(self.ratio)} | inverse | region
+
+    def state_shapes(self):
+        vectors = dict.fromkeys(("inverse", "s", "r", "d", "origin"), (np.float64, self.w.shape))
+        return vectors | {"sums": (np.float64, (len(Scalars._fields),)), "radius": (np.float64, ())}
 
     def restore(self, state):
         self.w[:] = state.get("origin", state["w"])

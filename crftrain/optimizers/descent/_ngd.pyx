@@ -51,6 +51,7 @@ cdef class NgdSteps(OrderedSteps):
         cdef int64_t[::1] nothing = np.zeros(self.s.seq[self.sequences.n] + 1, np.int64)
         self.keep, self.valued, self.pairs = [nothing], self.s.nodes.value != NULL, self.s[0]
         self.pairs.nodes.ptr = self.pairs.nodes.split = &nothing[0]
+        self.pairs.distinct = self.pairs.nodes
         self.collect(*self.numbered(self.problem.layout.n_attributes))
         most = max(1, np.diff(self.begin).max(initial=0))
         self.sums, self.parts, self.one_by_one = aligned(most * self.lazy.W.LP), aligned(most * self.lazy.W.LP), np.arange(most + 2)

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...errors import TrainingError
-from ..base import Optimiser, Step
+from ..base import Optimiser, Step, counted, within
 from ..loop._ordered import OrderedSteps
 from ._schedule import GRID_PASSES, LOOKS, OWN, SAMPLE, calibrate, grid
 
@@ -93,5 +93,6 @@ class Stochastic(Optimiser):
 
     def restore(self, state):
         self.weights.restore(state)
-        self.passes, self.taken, self.eta = int(state["passes"][0]), int(state["taken"][0]), float(state["eta"][0]) or self.eta
+        self.passes, self.taken = counted(state, "passes"), counted(state, "taken")
+        self.eta = float(within(state, "eta", 0, math.inf)[0]) or self.eta
         self._write()

@@ -23,7 +23,7 @@ import numpy as np
 
 from ...errors import TrainingError
 from ..average._shared import vectors
-from ..base import Algorithm, Optimiser, Option, Step
+from ..base import Algorithm, Optimiser, Option, Step, counted
 from ..weights._rated import ComponentRates, InverseRate, NormRate, ProjectedRate
 from ._psa import PsaSteps
 
@@ -55,9 +55,12 @@ class Psa(Optimiser):
     def state(self):
         return {**self.weights.state(), "passes": np.array([self.passes])}
 
+    def state_shapes(self):
+        return {"seen": (np.int64, (None,))}
+
     def restore(self, state):
         self.weights.restore(state)
-        self.passes = int(state["passes"][0])
+        self.passes = counted(state, "passes")
         self._write()
 
     def take_in(self, sequences):

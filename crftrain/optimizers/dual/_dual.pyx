@@ -20,6 +20,8 @@ from ..._kernels cimport Lattice, backward, forward, lattice_fit, minus_gold, si
 from ...chain._blocks cimport aligned
 from ..loop._sequential cimport Sequential, scale_residual
 
+from ..base import counted, within
+
 
 cdef class Parts:
     def __init__(self, Sequential steps, by_position):
@@ -166,5 +168,5 @@ cdef class DualSteps(Sequential):
         """w, which the caller has set, and all the rest."""
         for name, numbers in self.arrays().items():
             np.asarray(numbers)[:] = state[name]
-        self.order, self.drawn = np.array(state["order"]), int(state["drawn"][0])
+        self.order, self.drawn = np.array(within(state, "order", 0, self.n_units - 1)), counted(state, "drawn")
         self.lazy.read_w()

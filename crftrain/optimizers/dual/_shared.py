@@ -73,6 +73,9 @@ class DualAscent(Optimiser):
     def state(self):
         return {**self.steps.state(), "w": np.array(self.w), "scales": np.array([self.first_gap, self.correction])}
 
+    def state_shapes(self):
+        return {"scales": (np.float64, (2,))}  # the first gap is nan where nobody has asked for it
+
     def restore(self, state):
         self.w[:] = state["w"]
         self.first_gap, self.correction = map(float, state["scales"])

@@ -15,6 +15,8 @@ from libc.string cimport memset
 
 import numpy as np
 
+from ..base import counted
+
 from ..weights._descent cimport DescentWeights
 from ..._kernels cimport Lattice, gather_pairs, lattice_fit, path_score, simd, viterbi
 from ..loop._sequential cimport Sequential, window
@@ -149,4 +151,4 @@ cdef class MarginSteps(Sequential):
     def restore(self, w, state):
         self.weights.start(w)
         self.lazy.set_d(state["d"])
-        self.done = state["done"][0]
+        self.done = counted(state, "done")

@@ -5,6 +5,8 @@ from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
 
+from ..base import within
+
 from ._margin cimport MarginSteps
 from ..loop._blockwise cimport Piece
 
@@ -110,4 +112,4 @@ cdef class MiraSteps(MarginSteps):
 
     def restore(self, w, state):
         MarginSteps.restore(self, w, state)
-        np.asarray(self.given)[:], np.asarray(self.right)[:] = state["given"], state["right"]
+        np.asarray(self.given)[:], np.asarray(self.right)[:] = state["given"], within(state, "right", 0, 2**31 - 2)

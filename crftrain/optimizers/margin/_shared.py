@@ -4,7 +4,7 @@ import numpy as np
 
 from ...errors import TrainingError
 from ..average._shared import vectors
-from ..base import Algorithm, Optimiser, Option, Step
+from ..base import Algorithm, Optimiser, Option, Step, counted
 
 EPSILON = Option("epsilon", 0.0, "stop when the mean loss of a pass is below this", minimum=0.0)
 AVERAGING = "the result is the mean of the weights after each step"
@@ -73,5 +73,5 @@ class MistakeDriven(Optimiser):
 
     def restore(self, state):
         self.steps.restore(state["w"], state)
-        self.passes = int(state["passes"][0])
+        self.passes = counted(state, "passes")
         self.steps.write(self.w, self.mean)

@@ -19,6 +19,8 @@ from libc.stdint cimport int64_t
 
 import numpy as np
 
+from ..base import counted
+
 from ..._kernels cimport scatter_pairs, simd
 
 cdef double SMALL = 1e-100      # of beta, below which v is scaled
@@ -146,5 +148,5 @@ cdef class AveragedWeights(DescentWeights):
     def restore(self, state):
         DescentWeights.restore(self, state)
         self.set_d(state["sum"])
-        self.count, self.betas = int(state["count"][0]), 0.0
+        self.count, self.betas = counted(state, "count"), 0.0
         self.averaging = self.count > 0

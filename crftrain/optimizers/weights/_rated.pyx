@@ -28,6 +28,8 @@ from libc.string cimport memcpy
 
 import numpy as np
 
+from ..base import counted, within
+
 from ..._kernels cimport simd
 from ...chain._blocks cimport aligned
 
@@ -250,12 +252,14 @@ cdef class RatedWeights(LazyWeights):
 
     def restore(self, state):
         cdef int64_t a
-        cdef const int64_t[::1] looks = state["looks"]
+        cdef const int64_t[::1] looks = within(state, "looks", 0, 2)
+        if not np.array_equal(np.sort(state["seen"]), np.flatnonzero(state["looks"] == 2)):
+            raise ValueError("the blocks seen in both halves of a period")
         self.from_vector(state["v"], self.v, self.v_edge)
         self.set_d(state["rate"])
         np.asarray(self.visits_memory)[:, 0] = state["paid"]
         self.scale, self.S = state["scale"]
-        self.updates = state["updates"][0]
+        self.updates = counted(state, "updates")
         self.n_seen = len(state["seen"])
         np.asarray(self.seen)[:self.n_seen] = state["seen"]
         self.begun, self.taken = 1, 0
