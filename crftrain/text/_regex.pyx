@@ -10,7 +10,8 @@ The leftmost match counts. With can[i][j] = "the elements from i on match at j",
     can[i][j] = e_i matches j and can[i+1][j+1]                    a single element
               = can[i+1][j]  or  e_i matches j and can[i][j+1]     e*        (e?: ... and can[i+1][j+1])
 
-the match starts at the first j with can[0][j] and is read off the table, so no pattern takes longer than its length times the text's. The table has at most LARGEST places.
+the match starts at the first j with can[0][j] and is read off the table, so no pattern takes longer than its length times the text's.
+The table has at most LARGEST places.
 """
 
 from libc.stdlib cimport free, malloc
