@@ -241,6 +241,10 @@ def test_the_filter_finds_what_was_counted(browser, page, files, tmp_path):
     kinds = list(data_of(page)["list"]["kinds"])
     for kind in counts(told.mistakes):
         assert found(kind=f"k{kinds.index(kind)}") == len({m.sequence for m in told.mistakes if m.kind == kind})
+    by = told.by
+    for value, kind in browser.run("[...document.forms.filter.label.options].slice(1).map(o => [o.value, o.textContent])"):
+        spans = np.concatenate([side[0][side[2] == by.kinds.index(kind)] for side in (by.gold_spans, by.found_spans)])
+        assert found(kind="all", label=value) == len(np.unique(np.searchsorted(by.first, spans, "right")))
     assert found(kind="all", text="BETA") == sum("beta" in words.lower() for words in told.words)
     least = np.minimum.reduceat(told.probability, told.seq[:-1])
     assert found(kind="all", below="0.5") == pytest.approx((least < 0.5).sum(), abs=3)  # a probability takes one character

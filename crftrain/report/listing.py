@@ -9,35 +9,37 @@ from . import packed
 
 def listing(answers, other=None):
     """What the list of sentences needs; other: the Answers of a second model."""
-    by = answers.by
-    names = [name if isinstance(name, str) else "<none>" for name in by.names[1:]]  # the first is that of a boundary
-    data = {
-        "labels": names,
-        "types": _types(answers.evaluation, names),
+    by, names = answers.by, _Names()
+    sides = {"gold": (names.of(by)[by.gold], by.gold_spans, by.kinds), "predicted": (names.of(by)[by.predicted], by.found_spans, by.kinds)}
+    if other is not None:
+        sides["other"] = names.of(other.by)[other.by.predicted], other.by.found_spans, other.by.kinds
+    width = packed.width_for(2 * len(names) + 1)
+    return {
+        "labels": list(names),
+        "types": _types(answers.evaluation, len(names), sides.values()),
         "chunked": answers.evaluation.chunked,
         "text": "\n".join(answers.words),
         "lines": np.diff([line_of(sentence, 0) for sentence in answers.sentences], prepend=0).tolist(),
         "apart": _apart(answers.sentences),
         "files": _files(answers.sentences),
-        "width": packed.width_for(2 * len(names) + 1),
-        "gold": _side(by, by.gold, by.gold_spans, len(names)),
-        "predicted": _side(by, by.predicted, by.found_spans, len(names)),
+        "width": width,
+        **{name: _side(labels, spans, width) for name, (labels, spans, _) in sides.items()},
         "sure": packed.pack(packed.shares(answers.probability)),
         "kinds": list(KINDS) if answers.evaluation.chunked else ["label"],
         "mistakes": _mistakes(answers),
     }
-    if other is not None:
-        theirs = other.by
-        number = {name: k for k, name in enumerate(names)}
-        new = [name for name in theirs.names[2:] if name not in number]
-        data["labels"] = names = names + new
-        number |= {name: len(names) - len(new) + k for k, name in enumerate(new)}
-        data["types"], data["width"] = _types(answers.evaluation, names), packed.width_for(2 * len(names) + 1)
-        again = np.array([0, *(number.get(name, 0) + 1 if isinstance(name, str) else 1 for name in theirs.names[1:])])
-        data["gold"] = _side(by, by.gold, by.gold_spans, len(names))
-        data["predicted"] = _side(by, by.predicted, by.found_spans, len(names))
-        data["other"] = _side(by, again[theirs.predicted], theirs.found_spans, len(names))
-    return data
+
+
+class _Names(dict):
+    """Label: its number on the page, 0 for one that is not known."""
+
+    def __init__(self):
+        self["<none>"] = 0
+
+    def of(self, by):
+        """int[label numbers of an evaluation]: the numbers here, -1 of the boundary."""
+        known = (self.setdefault(name, len(self)) if isinstance(name, str) else 0 for name in by.names[1:])
+        return np.array([-1, *known])
 
 
 def line_of(sentence, i):
@@ -64,28 +66,26 @@ def _files(sentences):
     return runs
 
 
-def _types(evaluation, names):
-    """For each label the number of its type in the order of frequency, -1 outside of chunks: [names of types, of each label]."""
-    from ..tagging.evaluate import _OTHER, _split
-
+def _types(evaluation, n_labels, sides):
+    """[types of chunks, the most frequent first; the type of each label, -1 outside of chunks]."""
+    found = np.full(n_labels, -1)
     if not evaluation.chunked:
-        return [[], [-1] * len(names)]
-    order = sorted(evaluation.types, key=lambda kind: -evaluation.types[kind].gold)
-    number = {kind: k for k, kind in enumerate(order)}
-    found = []
-    for name in names:
-        tag, kind = _split(name)
-        outside = name in ("O", ".") or (tag == 0 and not kind) or (tag == _OTHER and kind not in number)
-        found.append(-1 if outside else number.get(kind, -1))
-    return [order, found]
+        return [[], found.tolist()]
+    sides = list(sides)
+    gold = {kind: score.gold for kind, score in evaluation.types.items()}
+    order = sorted({kind for *_, kinds in sides for kind in kinds}, key=lambda kind: (-gold.get(kind, -1), kind))
+    for labels, (first, end, kind), kinds in sides:
+        size = end - first
+        inside = np.repeat(end - np.cumsum(size), size) + np.arange(size.sum())
+        found[labels[inside]] = np.repeat(np.array([order.index(name) for name in kinds], int)[kind], size)
+    return [order, found.tolist()]
 
 
-def _side(by, labels, spans, n_labels):
+def _side(labels, spans, width):
     """2 (label) + (a chunk begins here) of each token."""
     begins = np.zeros(len(labels), np.int64)
     begins[spans[0]] = 1
-    inside = by.gold > 0
-    return packed.pack((2 * (labels.astype(np.int64) - 1) + begins)[inside], packed.width_for(2 * n_labels + 1))
+    return packed.pack((2 * labels + begins)[labels >= 0], width)
 
 
 def _mistakes(answers):

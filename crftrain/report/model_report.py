@@ -41,7 +41,7 @@ def report(model_path, test, *, dev=None, against=None, log=None, gold="auto", e
     told = answers(model, test, decoder=explainer.decoder, **how)
     heldout = answers(model, dev, **how) if dev else None
     other = _second(against, told, test, how) if against else None
-    found = intervals.intervals(told.evaluation)
+    found, listed = intervals.intervals(told.evaluation), listing(told, other)
     sections = [("summary", "Summary", _summary(told, found, other))]
     if other is not None:
         sections.append(("models", "Two models", _models(told, other, model_path, against)))
@@ -56,12 +56,12 @@ def report(model_path, test, *, dev=None, against=None, log=None, gold="auto", e
     sections += [
         ("features", "Features", section("features", "The heaviest features", heaviest(model))),
         ("model", "Model", section("model", "The model", card(model, model_path, command))),
-        ("sentences", "Sentences", _sentences(told, other)),
+        ("sentences", "Sentences", _sentences(told, other, listed)),
     ]
     title = f"{model_path} on {test}" + (f", against {against}" if against else "")
     lead = tag("p", f"{len(told.sentences):,} sentences, {len(told.gold):,} tokens", class_="note")
     data = {
-        "list": listing(told, other),
+        "list": listed,
         "labels": model.vocabulary.labels,
         "reasons": reasons(explainer, told, wanted(told)),
         "command": "crftrain explain",
@@ -315,12 +315,12 @@ def _middling(differences):
 # ---- the list of sentences
 
 
-def _sentences(told, other):
+def _sentences(told, other, listed):
     e = told.evaluation
     kinds = [("wrong", "with mistakes"), ("all", "all"), ("right", "all right")]
     kinds += [(f"k{KINDS.index(kind)}", kind) for kind in counts(told.mistakes) if kind in KINDS]
     kinds += [("mended", "mended by the second"), ("broken", "broken by the second")] if other is not None else []
-    data = listing_labels(e)
+    data = _labels(e, listed)
     below = [(1, "any"), (0.9, "90 %"), (0.7, "70 %"), (0.5, "50 %"), (0.3, "30 %")]
     form = tag(
         "form",
@@ -347,13 +347,11 @@ def _sentences(told, other):
     return section("sentences", "Sentences", form, pager, tag("ol", id="sentences-list", class_="sentences"), heard, without, note=note)
 
 
-def listing_labels(evaluation):
-    """(value, name) of what sentences can be filtered by: types of chunks by frequency, or labels."""
+def _labels(evaluation, listed):
+    """(value, name) of what sentences can be filtered by: types of chunks by frequency, or labels by name."""
     if evaluation.chunked:
-        types = sorted(evaluation.types, key=lambda kind: -evaluation.types[kind].gold)
-        return [(k, kind or "chunk") for k, kind in enumerate(types)]
-    names = evaluation.by_sequence().names[1:]
-    return sorted(((k, name) for k, name in enumerate(names) if isinstance(name, str)), key=lambda item: item[1])
+        return [(k, kind or "chunk") for k, kind in enumerate(listed["types"][0]) if kind in evaluation.types]
+    return sorted(((k, name) for k, name in enumerate(listed["labels"]) if name in evaluation.labels), key=lambda item: item[1])
 
 
 def _choice(name, label, options):

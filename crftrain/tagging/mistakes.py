@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .evaluate import right
+from .by_sequence import right
 
 KINDS = ("missed", "spurious", "type", "boundary", "type and boundary")
 
