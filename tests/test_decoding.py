@@ -1,6 +1,8 @@
 """Decoding against all labellings written out: the n best, legal ones, known labels, marginals and chunks given these."""
 
 import itertools
+import json
+from pathlib import Path
 
 import numpy as np
 import problems
@@ -9,8 +11,11 @@ import reference
 from numpy.testing import assert_allclose
 
 from crftrain.errors import SettingsError
+from crftrain.model.model import load
 from crftrain.tagging.evaluate import Evaluation, chunk_rules
 from crftrain.tagging.legal import Legal, scheme_of
+from crftrain.training.learn import learn
+from crftrain.training.settings import Settings
 
 KINDS = [name for name in problems.KINDS if "many labels" not in name]
 LABELS = ["O", "B-X", "I-X", "B-Y", "I-Y", "S-X"]
@@ -211,3 +216,77 @@ def test_auto_tells_schemes_apart():
     assert scheme_of(["B", "M", "E", "S"]) == scheme_of(["O", "B-X", "I-X", "L-X", "U-X"]) == "bioes"
     with pytest.raises(SettingsError, match="no scheme"):
         scheme_of(["NN", "VB"])
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("decoding") / "m.bin"
+    learn(Settings(paths=(str(DATA / "train.txt"),), algorithm="lbfgs", passes=25, model=str(path)))
+    return str(path)
+
+
+def blocks(out):
+    return [block.split("\n") for block in out.decode().strip("\n").split("\n\n")]
+
+
+def test_n_best_are_ranked_and_the_first_is_what_is_scored(crftrain, model):
+    plain, ranked = crftrain("tag", "--score", model, DATA / "test.txt"), crftrain("tag", "-n", 3, model, DATA / "test.txt")
+    found = blocks(ranked.out)
+    first = [block for block in found if block[0].endswith("\t1")]
+    assert [block[1:] for block in first] == [block[1:] for block in blocks(plain.out)]
+    assert [block[0].split("\t")[:2] for block in first] == [block[0].split("\t") for block in blocks(plain.out)]
+    by_place = [float(block[0].split("\t")[1]) for block in found]
+    assert all(a >= b for a, b, block in zip(by_place, by_place[1:], found[1:], strict=False) if not block[0].endswith("\t1"))
+    assert crftrain("eval", input=ranked.out).out == crftrain("eval", input=plain.out).out
+    assert crftrain("tag", "-n", 3, "-j", 2, model, DATA / "test.txt").out == ranked.out
+
+
+def test_constrained_labels_are_legal_and_what_is_forbidden_does_not_come(crftrain, model):
+    labels = list(load(model).vocabulary.labels)
+    legal = Legal.of(labels, scheme="iob2", forbid=["I-NP I-NP"])
+    out = crftrain("tag", "--labels-only", "--constrain", "iob2", "--forbid", "I-NP I-NP", model, DATA / "test.txt").out
+    assert all(legal.allows([labels.index(label) for label in block]) for block in blocks(out))
+    assert "I-NP\nI-NP" in crftrain("tag", "--labels-only", model, DATA / "test.txt").out.decode()
+
+
+def test_known_labels_stay_and_choices_are_kept(crftrain, model, tmp_path):
+    lines = [line.split(" ") for line in (DATA / "test.txt").read_text().split("\n")]
+    known = [" ".join([*line[:-1], ["?", "O|B-VP", "I-NP"][k % 3]]) if len(line) > 1 else "" for k, line in enumerate(lines)]
+    (tmp_path / "known.txt").write_text("\n".join(known))
+    for line in crftrain("tag", "--force", model, "known.txt").out.decode().split("\n"):
+        if line:
+            *_, asked, found = line.split(" ")
+            assert asked == "?" or found in asked.split("|")
+
+
+@pytest.mark.parametrize(
+    "words, status, said",
+    [
+        (["--force"], 1, "test.txt:1: the label 'Z'"),
+        (["--constrain", "bioes", "--forbid", "* *"], 1, "are legal"),
+        (["--forbid", "O Z-*"], 2, "no label is called 'Z-*'"),
+        (["--forbid", "O I-NP", "--allow", "O I-NP"], 2, "O I-NP is both forbidden and allowed"),
+        (["-n", "2", "--json"], 2, "-n goes with"),
+        (["--decode", "posterior", "--score"], 2, "--decode posterior has no --score"),
+    ],
+)
+def test_what_cannot_be_decoded_is_an_error(crftrain, model, tmp_path, words, status, said):
+    (tmp_path / "test.txt").write_text("a DT Z\nb NN ?\n\n")
+    ended = crftrain("tag", *words, model, "test.txt")
+    assert (ended.status, ended.out) == (status, b"") and said in ended.err
+
+
+def test_unsure_chunks_are_left_out_and_sure_ones_say_how_sure(crftrain, model):
+    everything = [json.loads(line) for line in crftrain("tag", "--json", "--score", model, DATA / "test.txt").lines]
+    some = [json.loads(line) for line in crftrain("tag", "--json", "--score", "--min-confidence", 0.9, model, DATA / "test.txt").lines]
+    dropped = 0
+    for whole, part in zip(everything, some, strict=True):
+        sure = [span for span in whole.get("spans", []) if span["probability"] >= 0.9]
+        dropped += len(whole.get("spans", [])) - len(sure)
+        assert part.get("spans", []) == sure
+    assert dropped

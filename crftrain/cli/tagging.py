@@ -10,6 +10,7 @@ from ..errors import DataError
 from ..text.schemes import SCHEMES
 from .base import Command, column_option, inputs, write_lines
 from .data import data_options, form_of, writer_of
+from .decoding import decoding_options, parted
 
 CHUNKS = {"auto": None, "yes": True, "no": False}
 
@@ -34,6 +35,7 @@ class TagCommand(Command):
 @click.option(
     "--gold", type=click.Choice(["yes", "no", "auto"]), default="auto", show_default=True, help="Whether items begin with a gold label."
 )
+@decoding_options
 @click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
 @click.option("-j", "--threads", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Threads.")
 @click.option(
@@ -48,12 +50,14 @@ class TagCommand(Command):
 @click.option("--inline", is_flag=True, help="Write a sentence a line, <TYPE>..</TYPE> around chunks; of a segmentation its words.")
 @click.option("--scheme", type=click.Choice(SCHEMES), help="Write tags in this scheme, whatever the model's is.")
 @click.pass_context
-def tag(ctx, model, files, labels_only, marginals, score, gold, encoding, threads, on_error, as_json, inline, scheme, **data):
+def tag(ctx, model, files, labels_only, marginals, score, gold, encoding, threads, on_error, as_json, inline, scheme, **more):
     """Tag FILES with MODEL: each input line with its label appended. Reads standard input without FILES.
 
     \b
       crftrain tag model.bin test.txt > tagged.txt
       producer | crftrain tag --marginals best model.bin | consumer
+      crftrain tag --constrain auto -n 5 model.bin test.txt
+      crftrain tag --json --score --min-confidence 0.8 model.bin test.txt
 
     Columns may have the gold label or not: the model knows how many to expect.
     """
@@ -63,11 +67,13 @@ def tag(ctx, model, files, labels_only, marginals, score, gold, encoding, thread
 
     if on_error == "keep" and labels_only:
         raise click.UsageError("--on-error keep writes lines as they came, --labels-only writes no lines", ctx)
+    decoding, data = parted(more)
     loaded, files = load(model), inputs(files)
     form = form_of(ctx, files, loaded.vocabulary, **data)
     writer = writer_of(ctx, form, as_json, inline, scheme, labels_only, marginals)
-    output = Output(labels_only=labels_only, score=score, marginals=marginals, writer=writer)
-    tagger = Tagger(loaded, gold=gold, output=output, encoding=encoding)
+    output = Output(labels_only=labels_only, score=score, marginals=marginals, writer=writer, **decoding.asked)
+    decoding.check(ctx, output, loaded)
+    tagger = Tagger(loaded, gold=gold, output=output, encoding=encoding, legal=decoding.legal(ctx, loaded))
     if form:
         stream = chain.from_iterable(form.blocks(path, encoding=encoding) for path in files)
     else:

@@ -18,6 +18,15 @@ class Query:
 
 
 @dataclass(frozen=True)
+class Sure:
+    """How sure the labels of one sentence are, as far as it was asked."""
+
+    labels: list | None = None  # the probability of each
+    whole: float | None = None  # of all together
+    chunks: dict | None = None  # {(first token, token behind the last): probability}
+
+
+@dataclass(frozen=True)
 class Decoded:
     """The answer: labels of all tokens one after the other; log p of each sequence's best labelling; P(y_t = j).
 

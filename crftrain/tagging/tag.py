@@ -10,7 +10,7 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,9 +19,11 @@ from ..errors import DataError, ModelError, TemplateError, TrainingError
 from ..text.encode import Encoder
 from ..text.read import check
 from ._decoder import Decoder
-from .query import Query
+from .evaluate import chunk_rules
+from .query import Query, Sure
 
 PIECE = 2000  # tokens; a sentence is never cut
+UNKNOWN = "?"  # in the place of a label of which nothing is known
 WAITING = 4  # pieces in the queue for each thread
 
 
@@ -32,21 +34,27 @@ class Output:
     labels_only: bool = False
     score: bool = False  # @probability TAB p before it
     marginals: str | None = None  # "best": label:probability, "all": every label's too
-    writer: Callable | None = None  # (sentence, labels, their probabilities or None, of the labelling or None) -> bytes (writers.py)
+    n: int = 1  # the best labellings, each after @probability TAB p TAB its place
+    posterior: bool = False  # labels with the largest sum of marginals
+    known: bool = False  # the gold column has what is known: a label, A|B, or ? for nothing
+    confidence: float | None = None  # chunks less probable than that are left out
+    writer: Callable | None = None  # (sentence, labels, Sure) -> bytes (writers.py)
 
 
 class Tagger:
     """A model at work on single sentences."""
 
-    def __init__(self, model, *, gold="auto", output=Output(), encoding="utf-8"):
+    def __init__(self, model, *, gold="auto", output=Output(), encoding="utf-8", legal=None):
         self.items = model.vocabulary.format == "items"
         self.layout, self.output, self.encoding = model.layout, output, encoding
-        self.decoder = Decoder(model.layout, model.w)
+        self.decoder = Decoder(model.layout, model.w, legal)
         try:
             self.encoder = Encoder(model.vocabulary, gold=gold)
         except (TemplateError, ValueError) as error:
             raise ModelError("", f"the model contradicts itself: {error}") from None
         self.labels = [label.encode() for label in model.vocabulary.labels]
+        self.rules = chunk_rules(model.vocabulary.labels)
+        self.outside = model.vocabulary.labels.index("O") if "O" in model.vocabulary.labels else None
 
     def tag(self, sentence):
         """The output for one sentence, an empty line at its end, as bytes."""
@@ -57,33 +65,82 @@ class Tagger:
         output, everything = self.output, sentences
         sentences = [sentence for sentence in sentences if sentence.lines]
         if not sentences:
-            return b"".join(output.writer(sentence, [], None, None) for sentence in everything) if output.writer else b""
-        sequences = Sequences(self.encoder.encode(sentences), self.layout)
-        decoded = self.decoder.decode(sequences, Query(probabilities=output.score, marginals=output.marginals is not None))
-        best, log_p, marginals = decoded.labels, decoded.log_p, decoded.marginals
+            return b"".join(output.writer(sentence, [], Sure()) for sentence in everything) if output.writer else b""
+        decoded = self.decoder.decode(Sequences(self.encoder.encode(sentences), self.layout), self._query(sentences))
+        if decoded.impossible is not None and decoded.impossible.any():
+            odd = sentences[int(decoded.impossible.argmax())]
+            raise DataError(odd.place(), f"no labels for these {len(odd.lines)} tokens are legal", "rules and known labels that agree")
+        if output.confidence is not None:
+            decoded = without_unsure(decoded, output.confidence, self.outside)
+        if output.n > 1:
+            return self._encoded(b"".join(self._ranked(sentences, decoded)))
         if output.writer:
-            return self._encoded(b"".join(self._written(everything, best.tolist(), log_p, marginals)))
-        if marginals is None:
-            results = [self.labels[j] for j in best.tolist()]
+            return self._encoded(b"".join(self._written(everything, decoded)))
+        return self._encoded(b"\n".join([*self._columns(sentences, decoded), b""]))
+
+    def _query(self, sentences):
+        output = self.output
+        return Query(
+            probabilities=output.score,
+            marginals=output.marginals is not None,
+            posterior=output.posterior,
+            n=output.n,
+            known=self._known(sentences) if output.known else None,
+            chunks=self.rules if output.confidence is not None or (output.score and output.writer) else None,
+        )
+
+    def _known(self, sentences):
+        """bool[T, L]: what the gold column leaves open at each token."""
+        number = {label.decode(): j for j, label in enumerate(self.labels)}
+        known = np.zeros((sum(len(sentence.lines) for sentence in sentences), len(number)), bool)
+        row = iter(known)
+        for sentence in sentences:
+            cells = self.encoder.gold_labels(sentence)
+            if cells is None:
+                raise DataError(sentence.place(), "no column of labels", f"what is known of each token: a label, A|B, or {UNKNOWN}")
+            for t, (cell, own) in enumerate(zip(cells, row, strict=False)):
+                names = [cell] if cell in number else cell.split("|")
+                if cell != UNKNOWN and (odd := [name for name in names if name not in number]):
+                    raise DataError(sentence.place(t), f"the label {odd[0]!r}", f"one of the model's, several as A|B, or {UNKNOWN}")
+                own[[number[name] for name in names] if cell != UNKNOWN else slice(None)] = True
+        return known
+
+    def _columns(self, sentences, decoded):
+        """Lines with the label appended, or the labels alone."""
+        output, end = self.output, 0
+        if decoded.marginals is None or output.marginals is None:
+            results = [self.labels[j] for j in decoded.labels.tolist()]
         else:
-            results = [self._with_marginals(j, p) for j, p in zip(best, marginals, strict=True)]
-        lines, end = [], 0
+            results = [self._with_marginals(j, p) for j, p in zip(decoded.labels, decoded.marginals, strict=True)]
         for i, sentence in enumerate(sentences):
             first, end = end, end + len(sentence.lines)
             if output.score:
-                lines.append(b"@probability\t%.6g" % np.exp(log_p[i]))
-            lines += results[first:end] if output.labels_only else self._joined(sentence, results[first:end])
-            lines += [b""]
-        return self._encoded(b"\n".join([*lines, b""]))
+                yield b"@probability\t%.6g" % np.exp(decoded.log_p[i])
+            yield from results[first:end] if output.labels_only else self._joined(sentence, results[first:end])
+            yield b""
 
-    def _written(self, sentences, best, log_p, marginals):
+    def _ranked(self, sentences, decoded):
+        """Each labelling of a sentence after a line with its probability and its place."""
+        for i, sentence in enumerate(sentences):
+            before = [b""] * len(sentence.lines) if self.output.labels_only else self._joined(sentence, [b""] * len(sentence.lines))
+            scores, paths = decoded.ranked[i]
+            for k, (p, path) in enumerate(zip(np.exp(scores - decoded.log_z[i]).tolist(), paths.tolist(), strict=True), 1):
+                lines = [start + self.labels[j] for start, j in zip(before, path, strict=True)]
+                yield b"@probability\t%.6g\t%d\n%s\n\n" % (p, k, b"\n".join(lines))
+
+    def _written(self, sentences, decoded):
         """The output for each sentence; those without tokens are only comments."""
-        end, i = 0, 0
+        end, i, best = 0, 0, decoded.labels.tolist()
+        chunks = None if decoded.chunks is None else {(first, end): p for first, end, p in zip(*map(list, decoded.chunks), strict=True)}
         for sentence in sentences:
             first, end = end, end + len(sentence.lines)
-            p = None if marginals is None else [float(marginals[t][best[t]]) for t in range(first, end)]
-            whole = float(np.exp(log_p[i])) if self.output.score and sentence.lines else None
-            yield self.output.writer(sentence, [self.labels[j] for j in best[first:end]], p, whole)
+            asked = self.output.marginals is not None
+            sure = Sure(
+                labels=[float(decoded.marginals[t][best[t]]) for t in range(first, end)] if asked else None,
+                whole=float(np.exp(decoded.log_p[i])) if self.output.score and sentence.lines else None,
+                chunks=None if chunks is None else {(a - first, z - first): p for (a, z), p in chunks.items() if first <= a < end},
+            )
+            yield self.output.writer(sentence, [self.labels[j] for j in best[first:end]], sure)
             i += bool(sentence.lines)
 
     def untagged(self, sentence):
@@ -110,6 +167,15 @@ class Tagger:
         if not self.encoder.has_gold(sentence):
             return [b""] * len(sentence.lines)
         return [line.partition(b"\t")[0] for line in sentence.lines]
+
+
+def without_unsure(decoded, least, outside):
+    """The same with `outside` in the place of chunks that are less probable."""
+    first, end, p = decoded.chunks
+    labels = decoded.labels.copy()
+    for a, z in zip(first[p < least].tolist(), end[p < least].tolist(), strict=True):
+        labels[a:z] = outside
+    return replace(decoded, labels=labels, chunks=tuple(part[p >= least] for part in decoded.chunks))
 
 
 def joined(line, result):

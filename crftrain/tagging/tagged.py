@@ -4,6 +4,7 @@
     the DT B-NP B-NP:0.980000                                 --marginals best
     the DT B-NP B-NP:0.980000  B-NP:0.980000  I-NP:0.020000   --marginals all: the predicted label, then every label of the model
     @probability 0.31                                         --score: a line before each sentence
+    @probability 0.31 1                                       -n: a line before each labelling, of which the first is scored
 
 The first line settles the form and the number of columns; what looks otherwise is an error. So is a file without gold labels, which
 would be scored as wrong throughout: with --labels-only there is no column for them, and in data without labels the
@@ -15,7 +16,7 @@ import re
 from ..errors import DataError
 from ..text.read import columns
 
-PROBABILITY_LINE = re.compile(rb"@probability\t[0-9.eE+-]+\Z")
+PROBABILITY_LINE = re.compile(rb"@probability\t[0-9.eE+-]+(\t\d+)?\Z")
 _MARGINAL = re.compile(rb"(.*):([01]\.\d{6})", re.DOTALL)
 
 
@@ -28,7 +29,10 @@ def read_columns(evaluation, sentences, *, gold=-2, predicted=-1, sure=False):
     width = where = None
     marginals = 0
     for sentence in sentences:
-        skip = 1 if sentence.lines and PROBABILITY_LINE.match(sentence.lines[0]) else 0
+        probability = PROBABILITY_LINE.match(sentence.lines[0]) if sentence.lines else None
+        if probability and probability[1] and int(probability[1]) > 1:
+            continue
+        skip = 1 if probability else 0
         rows = [columns(line) for line in sentence.lines[skip:]]
         if width is None and rows:
             marginals, where = _marginals(rows[0]), sentence.place(skip)

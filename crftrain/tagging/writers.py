@@ -1,6 +1,6 @@
-"""How tagged sentences are written, other than as columns with the label appended: write(sentence, labels, p, whole) -> bytes.
+"""How tagged sentences are written, other than as columns with the label appended: write(sentence, labels, sure) -> bytes.
 
-labels are bytes, p their probabilities or None, whole that of the labelling or None.
+labels are bytes, sure says how probable they are (query.Sure).
 """
 
 import json
@@ -15,7 +15,7 @@ def as_read(form):
     """As the sentence was read, with its label where the form has it; as columns if it has no form."""
     from .tag import joined
 
-    def write(sentence, labels, p, whole):
+    def write(sentence, labels, sure):
         if form is not None:
             return form.written(sentence, labels)
         return b"\n".join([*(joined(line, label) for line, label in zip(sentence.lines, labels, strict=True)), b"", b""])
@@ -26,15 +26,15 @@ def as_read(form):
 def in_scheme(write, scheme):
     """The same with tags of a scheme."""
 
-    def in_scheme(sentence, labels, p, whole):
-        return write(sentence, _converted(labels, scheme), p, whole)
+    def in_scheme(sentence, labels, sure):
+        return write(sentence, _converted(labels, scheme), sure)
 
     return in_scheme
 
 
 def labels(scheme):
     """The labels alone."""
-    return lambda sentence, labels, p, whole: b"\n".join([*_converted(labels, scheme), b"", b""])
+    return lambda sentence, labels, sure: b"\n".join([*_converted(labels, scheme), b"", b""])
 
 
 def _converted(labels, scheme):
@@ -55,19 +55,22 @@ def _object(words, labels):
     return found
 
 
-def as_json(sentence, labels, p, whole):
+def as_json(sentence, labels, sure):
     """An object a line: tokens, labels, spans of tokens with their types, probabilities if they are there."""
     if not sentence.lines:
         return b""
     found = _object(tokens(sentence), [label.decode() for label in labels])
-    if p is not None:
-        found["probabilities"] = [round(value, 6) for value in p]
-    if whole is not None:
-        found["probability"] = float(f"{whole:.6g}")
+    for span in found.get("spans", ()):
+        if sure.chunks and (span["start"], span["end"]) in sure.chunks:
+            span["probability"] = float(f"{sure.chunks[span['start'], span['end']]:.6g}")
+    if sure.labels is not None:
+        found["probabilities"] = [round(value, 6) for value in sure.labels]
+    if sure.whole is not None:
+        found["probability"] = float(f"{sure.whole:.6g}")
     return json.dumps(found, ensure_ascii=False).encode() + b"\n"
 
 
-def inline(sentence, labels, p=None, whole=None):
+def inline(sentence, labels, sure=None):
     """A sentence a line: <PER>Ada Lovelace</PER> wrote; chunks without a type are words, and their tokens stand together."""
     words, labels = tokens(sentence), [label.decode() for label in labels]
     out, at = [], 0
