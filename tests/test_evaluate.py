@@ -441,6 +441,7 @@ def test_probabilities_beside_the_labels_are_taken_off(all_of_them):
         ("a N N N:0.900000\nb N N:0.900000 N:0.900000", "2 cells LABEL:PROBABILITY, expected 1"),
         ("N:0.900000\nV:0.700000", "1 column, expected at least 2"),
         ("N:0.900000 N:0.900000 V:0.100000", "3 columns, 3 of them LABEL:PROBABILITY, expected at least 2"),
+        ('{"tokens": ["a"], "labels": ["O"]}', "out.txt:1: JSON, expected columns"),
         ("the DT B-NP\ncat NN I-NP", "no label of column -2 (DT, NN) is ever predicted (B-NP, I-NP), expected gold labels there"),
     ],
 )

@@ -35,6 +35,8 @@ def read_columns(evaluation, sentences, *, gold=-2, predicted=-1, sure=False):
         skip = 1 if probability else 0
         rows = [columns(line) for line in sentence.lines[skip:]]
         if width is None and rows:
+            if sentence.lines[skip].startswith((b'{"', b"[{")):
+                raise DataError(sentence.place(skip), "JSON", "columns, as `tag` writes them without --json")
             marginals, where = _marginals(rows[0]), sentence.place(skip)
             width = len(rows[0])
             if _left(rows[0], marginals) < need:
