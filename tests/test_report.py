@@ -414,6 +414,8 @@ def test_learning_writes_a_page_of_the_run(files, tmp_path):
     assert 'id="sentences"' not in text
     assert files("learn", "-q", "--report", "run.html", "--dev", "dev.txt", "-m", "third.bin", "train.txt").status == 0
     assert 'id="sentences"' in (tmp_path / "run.html").read_text(encoding="utf-8")
+    assert files("learn", "-q", "--report", "run.html", "--folds", "2", "--lambda", "10/n,1/n", "-m", "third.bin", "train.txt").status == 0
+    assert "Strengths that were tried, by 2 folds" in (tmp_path / "run.html").read_text(encoding="utf-8")
     before = (tmp_path / "third.bin").read_bytes()
     assert files("learn", "-q", "--report", "train.txt", "-m", "third.bin", "train.txt").status == 2
     assert files("learn", "-q", "--report", "missing/run.html", "-m", "third.bin", "train.txt").status == 1

@@ -245,11 +245,26 @@ def learning(events):
         if any(name in (step.get("dev") or {}) for _, steps in runs for step in steps):
             parts.append(_curve(runs, f"held-out {name}", name, lambda step, name=name: (step.get("dev") or {}).get(name)))
             break
+    parts += [_tried(event) for event in events if event["event"] == "folds" and event.get("points")]
     end = next((event for event in reversed(events) if event["event"] == "end"), {})
     note = (
         f"Ended: {end['reason']}, after {end.get('passes') or 0:.1f} effective passes and {end.get('seconds') or 0:.1f} s." if end else None
     )
     return section("learning", "Learning", *parts, note=note)
+
+
+def _tried(event):
+    """The strengths that were tried before, and their scores."""
+    names = [name for name in ("f1", "accuracy", "likelihood") if name in event["points"][0]]
+    rows = [[point.get("lambda"), point.get("l1"), *(f"{point[name]:.3f}" for name in names)] for point in event["points"]]
+    how = (
+        f"{event['folds']} folds"
+        if "folds" in event
+        else f"{event['set_apart']:.0%} of the data set apart"
+        if "set_apart" in event
+        else "held-out data"
+    )
+    return table(f"Strengths that were tried, by {how}", ["lambda", "l1", *names], rows, numeric=range(2, 5))
 
 
 def _curve(runs, title, y_label, value):
