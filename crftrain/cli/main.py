@@ -19,6 +19,7 @@ from .data import convert
 from .exchange import export
 from .explain import explain
 from .flags import NUMBER, STRENGTH, STRENGTHS, AlgorithmCommand, UpdateCommand, asked, setting, training_options
+from .peers import as_program
 from .progress import Console, run_training, say_now
 from .report import report, reporting
 from .tagging import evaluate, tag
@@ -107,7 +108,9 @@ def commands():
 
 for command in (check, explain, report):
     commands.add_command(command)
-for command in (tag, evaluate, export, convert, showing.dump, showing.info, showing.features, showing.algorithms, showing.completion):
+for command in (export, convert, as_program):
+    commands.add_command(command)
+for command in (tag, evaluate, showing.dump, showing.info, showing.features, showing.algorithms, showing.completion):
     commands.add_command(command)
 
 
