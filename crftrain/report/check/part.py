@@ -121,6 +121,8 @@ class Part:
                     at.extend(range(sentence.number, after + 1) if form is None else sentence.numbers)
                     source.append(k)
             except DataError as error:
+                if not after and str(error.place) in ("", self.sources[k]):  # there is nothing to look at
+                    raise
                 self.faults.append(error)
         self.gaps = gaps  # where more than one empty line stands between sentences: the first that is too many
         self.line, self.seq = np.array(line, np.int32), np.array(seq, np.int64)
