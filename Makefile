@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 SOURCES := setup.py pyproject.toml $(shell find crftrain -name '*.pyx' -o -name '*.pxd' -o -path '*/simd/*.[ch]')
 
-.PHONY: build demo test lint man bench bench-quick wheel release clean
+.PHONY: build demo test lint man fuzz bench bench-quick wheel release clean
 
 build: $(VENV)/built
 $(VENV)/built: $(SOURCES)
@@ -28,6 +28,10 @@ demo: build
 # Manual pages in docs/man/: man -l docs/man/crftrain-learn.1
 man: build
 	$(BIN)/python docs/generate.py docs/man
+
+# Spoilt models, texts, options, checkpoints, for MINUTES all together: make fuzz MINUTES=60 FUZZ=checkpoints
+fuzz: build
+	$(BIN)/python tests/attacks/fuzz.py $(FUZZ) --minutes $(or $(MINUTES),5)
 
 bench: build
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]" --no-build-isolation

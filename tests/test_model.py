@@ -152,7 +152,8 @@ def models(draw):
     nodes = draw(st.dictionaries(NAMES, st.dictionaries(ids, NUMBERS), max_size=30))
     transitions = draw(st.dictionaries(pairs, NUMBERS))
     pair_blocks = draw(st.dictionaries(NAMES, st.dictionaries(pairs, NUMBERS), max_size=5))
-    return built(labels, nodes, transitions, pair_blocks)
+    of_pairs = {"template": Template.parse("U:%x[0,0]\nB:%x[0,0]\n", "pairs"), "n_columns": 2, "label_column": 1} if pair_blocks else {}
+    return built(labels, nodes, transitions, pair_blocks, **of_pairs)
 
 
 @settings(max_examples=60, deadline=None)

@@ -300,11 +300,14 @@ def _decode(contents, size):
     transition = _transitions(_Numbers(contents, b"TRAN"), sizes)
     pair_attributes, pair_ptr, pair = _pairs(contents, sizes, weights[pairs:], w[pairs:])
     layout = Layout(sizes.labels, ptr, label, dense, transition, pair_ptr + pairs, pair)
+    template = _template(contents, sizes)
+    has_line = template is not None and template.bigrams
+    require(has_line or not sizes.pair_attributes, f"damaged: {sizes.pair_attributes} attributes of label pairs", "none for this template")
     vocabulary = Vocabulary(
         labels=labels,
         attributes=attributes,
         pair_attributes=pair_attributes,
-        template=_template(contents, sizes),
+        template=template,
         format=FORMATS[sizes.format],
         n_columns=sizes.n_columns,
         label_column=sizes.label_column if sizes.n_columns or sizes.format else -1,

@@ -20,6 +20,7 @@ import zlib
 from ..errors import DataError
 
 BLOCK = 1 << 17  # bytes asked for at a time
+LINE, SEQUENCE = 1 << 26, 1 << 22  # bytes of a line and lines of a sentence, at most
 TOGETHER = 1000  # sentences at most that are handed on together
 
 GZIP = ("gzip", lambda: zlib.decompressobj(wbits=31))
@@ -75,7 +76,7 @@ def blocks(path, *, encoding="utf-8", checked=True):
     number, lines = 0, []
     with open_input(path) as file:
         text = _decoded(_chunks(file, source), source, encoding) if checked or not is_utf8(encoding) else _unmarked(_chunks(file, source))
-        for block in _whole_lines(text):
+        for block in _whole_lines(text, source):
             found = []
             for line in block:
                 number += 1
@@ -89,6 +90,9 @@ def blocks(path, *, encoding="utf-8", checked=True):
                         found = []
             if found:
                 yield found
+            if len(lines) > SEQUENCE:
+                place, found = f"{source}:{number - len(lines) + 1}", f"a sentence of more than {SEQUENCE:,} lines"
+                raise DataError(place, found, "blank lines between sentences")
         if lines:
             yield [Sentence(lines, source, number + 1 - len(lines))]
 
@@ -97,7 +101,7 @@ def decoded_lines(path, encoding="utf-8"):
     """Lists of lines of a file as they arrive."""
     source = source_name(path)
     with open_input(path) as file:
-        yield from _whole_lines(_decoded(_chunks(file, source), source, encoding))
+        yield from _whole_lines(_decoded(_chunks(file, source), source, encoding), source)
 
 
 def is_utf8(encoding):
@@ -294,11 +298,15 @@ def _finding(error, name):
     return f"not {name}: {getattr(error, 'reason', error)}"
 
 
-def _whole_lines(chunks):
+def _whole_lines(chunks, source):
     """Lists of lines, without their ends; each list is all that has arrived up to the last line end."""
-    tail = []  # the pieces of a line that has not ended
+    tail, number, size = [], 1, 0  # the pieces of a line that has not ended, its number, and how long it is by now
     for chunk in chunks:
         end = chunk.rfind(b"\n")
+        size = size + len(chunk) if end < 0 else len(chunk) - end
+        if size > LINE:
+            raise DataError(f"{source}:{number + max(0, chunk.count(10))}", f"a line of more than {LINE:,} bytes", "shorter ones")
+        number += chunk.count(b"\n")
         if end < 0:
             tail.append(chunk)
             continue

@@ -30,6 +30,7 @@ HEADER, SIZE, VERSION = struct.Struct("<IidIII"), struct.Struct("<I"), 100
 FURTHEST = 8  # rows
 MOST = 1 << 31  # weights: a trie's base is a signed number
 LONGEST = 64  # bytes of keys for a byte of file
+DEEPEST = 1 << 16  # bytes of a key
 UNIT = np.dtype([("base", "<i4"), ("check", "<u4")])
 
 
@@ -198,7 +199,8 @@ def _leaves(trie, most):
     code = unit - check
     live = (check > 0) & (code >= 0) & (code < 257)
     inner = np.flatnonzero(live & (code > 0))
-    node = np.zeros(max(int(base.max()), len(base)) + 1, np.int64)  # base: the unit that has it
+    require(max(base[0], base[inner].max(initial=0)) <= len(base), "damaged: the trie", f"bases up to {len(base)}")
+    node = np.zeros(len(base) + 1, np.int64)  # base: the unit that has it
     require(len(np.unique(base[inner])) == len(inner) and (base[inner] > 0).all(), "damaged: the trie", "a base for each node")
     require(not np.isin(base[0], base[inner]), "damaged: the trie", "one root")
     node[base[inner]] = inner
@@ -213,7 +215,7 @@ def _leaves(trie, most):
         at = node[np.minimum(parent, len(node) - 1)]
         require((parent < len(node)).all() and (at > 0).all(), "damaged: the trie", "a way from each key to the root")
         total += len(alive)
-        require(total <= most, "damaged: the trie", f"keys of at most {most} bytes together")
+        require(total <= most and len(who) < DEEPEST, "damaged: the trie", f"keys of at most {most} bytes together")
         letters.append((code[at] - 1).astype(np.uint8))
         who.append(alive)
         parent = check[at]

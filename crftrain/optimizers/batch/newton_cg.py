@@ -23,6 +23,7 @@ learning", 2011 (3); Morales, Nocedal 2000 (5).
 """
 
 import math
+from weakref import WeakMethod
 
 import numpy as np
 
@@ -43,6 +44,12 @@ def kept_sequences(cache, n, n_bytes):
     return fitting(n, n_bytes) if cache == "auto" else n if cache == "all" else min(n, int(cache))
 
 
+def weakly(method):
+    """The method without a hold on its object: what an object gives to its parts must not keep it alive."""
+    reference = WeakMethod(method)
+    return lambda *arguments: reference()(*arguments)
+
+
 class NewtonCG(Optimiser):
     resumable = shards = True
 
@@ -53,7 +60,8 @@ class NewtonCG(Optimiser):
         keep = kept_sequences(cache, objective.n_sequences, kept_bytes(objective.n_tokens, objective.n_labels))
         self.curvature = objective.curvature(keep=keep, ad=hvp == "ad")
         m, self.precondition = kept_pairs(pairs, objective), precondition
-        self.subproblem = Preconditioned(len(w), self._product, m, objective.threads) if m else Steihaug(len(w), self._product)
+        product = weakly(self._product)
+        self.subproblem = Preconditioned(len(w), product, m, objective.threads) if m else Steihaug(len(w), product)
         self.doubts = self.curvature.doubts  # at w = 0 all tokens are as doubtful
         self.region, self.ratio = None, 1.0
 
@@ -88,7 +96,7 @@ class NewtonCG(Optimiser):
     def _start(self):
         g = np.empty_like(self.w)
         f = self._fill(self.w, g)
-        self.region = TrustRegion(self._enter, self.objective.value_and_gradient, self.subproblem, self.w, g, f)
+        self.region = TrustRegion(weakly(self._enter), self.objective.value_and_gradient, self.subproblem, self.w, g, f)
 
     def _report(self, **said):
         gap, at_zero = max_norm(self.region.gradient), self.objective.gap_at_zero()
