@@ -53,9 +53,12 @@ def test_the_kind_of_a_column(name, n):
         ("characters", "boundaries", "seg"),
         ("characters", "entities", "seg"),
         ("words words classes", "entities", "ner of columns 0, 2, 1"),
-        ("numbers words words classes", "entities", "ner of columns 1, 0, 2, 3"),
+        ("numbers words words classes", "entities", "ner of columns 1, 3, 0, 2"),
         ("words classes classes", "entities", "ner of columns 0, 1, 2"),
-        ("pixels pixels", "classes", "ner"),
+        ("pixels pixels", "classes", "pos of columns 0, 1"),
+        ("words pixels", "entities", "pos of columns 0, 1"),
+        ("words numbers", "entities", "pos of columns 0, 1"),
+        ("words numbers classes", "entities", "ner of columns 0, 2, 1"),
         (" ".join(["pixels"] * 20), "classes", "columns"),
     ],
 )
@@ -66,6 +69,11 @@ def test_columns_and_labels_decide(columns, labels, name):
     n = len(columns.split())
     template.check(n + 1, n)
     assert n <= 2 or {macro.column for _, macro in template.macros} == set(range(n))  # none is left out
+
+
+def test_a_column_that_says_nothing_is_left_out():
+    rows = [[word, b"_", label] for word, label in tokens("words", "entities")]
+    assert choose(rows, 2).name == "pos"
 
 
 def test_the_label_may_stand_first():

@@ -484,7 +484,7 @@ def test_threads_may_share_an_encoder(tmp_path):
 
 def test_a_vocabulary_that_does_not_fit_is_refused(tmp_path):
     """Such as a hostile model file may hold."""
-    _, vocabulary = read_corpus([write(tmp_path, "a b c\n")])
+    _, vocabulary = read_corpus([write(tmp_path, "a b c\n")], template=builtin("chunk"))
     for n_columns, label_column in [(2, 1), (3, 0), (1, 0)]:
         vocabulary.n_columns, vocabulary.label_column = n_columns, label_column
         with pytest.raises(TemplateError):

@@ -3,7 +3,7 @@
     1) a column holds   numbers, or characters (nearly all cells are one long), or classes as parts of speech are (few different
                         cells: d^2 <= CLASSES N for d different ones among N), or else words
     2) labelled is      the first column of words or characters; where there is none, column 0
-    3) its companion    the first other column that holds no words
+    3) its companion    the first other column of classes or characters, FEW different ones at least: a flag is none
 
        characters             `seg`      the neighbours are the context
        words alone            `pos`      forms, affixes, shapes, whatever the labels
@@ -22,7 +22,7 @@ from dataclasses import replace
 from .template import Template, builtin
 
 SAMPLE = 1000  # sentences to judge by
-CLASSES = 30
+CLASSES, FEW = 30, 4
 SHARE = 0.9  # of the cells that make a column one of characters, or of numbers
 PHRASES = 0.5  # share of tokens outside up to which chunks are phrases
 MANY = 8  # columns, from which they are too many to be looked at in neighbours too
@@ -39,7 +39,8 @@ def choose(rows, label):
     if word is None and len(columns) > MANY:
         return replace(of_columns(columns), why=f"{len(columns)} columns and none of words")
     word = columns[0] if word is None else word
-    companion = next((k for k in columns if k != word and held[k] != "words"), None)
+    different = {k: len({row[k] for row in rows}) for k in columns}
+    companion = next((k for k in columns if k != word and held[k] in ("classes", "characters") and different[k] >= FEW), None)
     if held[word] == "characters":
         name, why, companion = "seg", f"single characters in column {word}", None
     elif companion is None:
@@ -47,7 +48,7 @@ def choose(rows, label):
     else:
         name, labels = of_labels([row[label] for row in rows])
         why = f"words in column {word}, their classes in column {companion}, {labels}"
-    others = [k for k in columns if k not in (word, companion)]
+    others = [k for k in columns if k not in (word, companion) and different[k] > 1]
     return replace(adapted(builtin(name), word, companion, others), why=why)
 
 
