@@ -1,4 +1,4 @@
-"""The page for users of other programs: it has each of their options, and each of ours that it names exists and takes that value."""
+"""The pages for users of other programs: each of their options is there, each of ours that is named exists, their commands run."""
 
 import re
 import shlex
@@ -6,10 +6,13 @@ from pathlib import Path
 
 import click
 import pytest
+from test_foreign_wapiti import text
 
 from crftrain.cli.main import commands
 
-PAGE = (Path(__file__).parent.parent / "docs" / "coming-from-crfsuite.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("coming-from-*.md"))}
+PAGE = "\n".join(PAGES.values())
 THEIRS = {
     "CRFsuite": """learn -t learn -a learn -p learn -m learn -g learn -e learn -x learn -l learn -L learn -h learn -H
         feature.minfreq feature.possible_states feature.possible_transitions c1 c2 max_iterations num_memories epsilon period delta
@@ -42,7 +45,7 @@ def test_every_option_of_theirs_has_its_row(program):
 def ours():
     """Each command of ours in the second and third column, and above the tables, as it would be typed."""
     text = [" ".join(row[1:]) for program in THEIRS for row in rows(program)]
-    text += [line for line in PAGE.splitlines() if not line.startswith("|")]
+    text += [line for line in PAGE.splitlines() if not line.startswith(("|", "    "))]
     known = "|".join(commands.commands)
     return sorted({span for line in text for span in re.findall(rf"`((?:{known})\b[^`]*)`", line)})
 
@@ -58,3 +61,18 @@ def test_every_command_of_ours_parses(command):
 
 def test_there_are_commands_to_parse():
     assert len(ours()) > 40
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_of_a_page_run(crftrain, tmp_path, page):
+    (tmp_path / "train.txt").write_text(text(20), encoding="utf-8")
+    (tmp_path / "test.txt").write_text(text(5, 2), encoding="utf-8")
+    for name in ("template", "patterns"):
+        (tmp_path / f"{name}.txt").write_text("U1:%x[0,0]\nU2:%x[-1,0]\nB\n")
+    for name in ("train", "test"):
+        (tmp_path / f"{name}.items").write_bytes(crftrain("features", "-t", "template.txt", f"{name}.txt").out)
+    commands_ = [line.strip() for line in PAGES[page].splitlines() if line.startswith("    crftrain ")]
+    assert len(commands_) > 4
+    for command in commands_:
+        ended = crftrain(*shlex.split(command)[1:])
+        assert ended.status == 0, (command, ended.err)

@@ -1,6 +1,6 @@
 """Options of CRFsuite, CRF++ and Wapiti, and what they are here: for the error that tells whoever types one.
 
-docs/coming-from-crfsuite.md has the same at length, and a test holds the two together.
+docs/coming-from-*.md have the same at length, and a test holds them together.
 """
 
 LEARN = """

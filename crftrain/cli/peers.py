@@ -322,7 +322,15 @@ def _crfsuite_tag(ctx, words):
 PROGRAMS = {"crfsuite": crfsuite, "crf_learn": crf_learn, "crf_test": crf_test, "wapiti": wapiti}
 
 
-@click.command("as", cls=Command, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+class Verbatim(Command):
+    """A command that leaves what follows its first argument as it is."""
+
+    def parse_args(self, ctx, args):
+        ctx.ignore_unknown_options, ctx.allow_interspersed_args = True, False
+        return super().parse_args(ctx, args)
+
+
+@click.command("as", cls=Verbatim)
 @click.argument("program", type=click.Choice([*PROGRAMS]))
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
