@@ -32,7 +32,7 @@ import numpy as np
 
 from .tagging.evaluate import borders, tag_number
 
-Labels = Sequence[Sequence[str]]
+Labels = Sequence[Sequence[str]] | np.ndarray  # which CRF.predict gives
 
 SCHEMES = {
     "IOB1": ("IOB", r"^I+|(?<=[IB])BI*"),
@@ -219,7 +219,7 @@ def performance_measure(y_true: Labels, y_pred: Labels) -> dict[str, int]:
 # ---- tokens
 
 
-def flat_accuracy_score(y_true: Labels, y_pred: Labels) -> float:
+def flat_accuracy_score(y_true: Iterable, y_pred: Iterable) -> float:
     """The share of tokens with the right label; labels may stand in lists or not."""
     gold, found = _flat(y_true), _flat(y_pred)
     if len(gold) != len(found):

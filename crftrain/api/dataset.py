@@ -48,7 +48,7 @@ class Dataset:
     [['X']]
     """
 
-    def __init__(self, X: Iterable, y: Iterable | None = None, *, template: str | None = None):
+    def __init__(self, X: Iterable, y: Iterable | None = None, *, template: Any = None):
         vocabulary = Vocabulary([], StringTable(), StringTable(), None, "items", 0, 0)
         self.labelled = True
         if template is not None:
@@ -68,7 +68,7 @@ class Dataset:
         return made
 
     @classmethod
-    def read(cls, paths, *, template: str | None = None, format: str = "conll", label_column: int = -1, encoding: str = "utf-8") -> Dataset:
+    def read(cls, paths, *, template: Any = None, format: str = "conll", label_column: int = -1, encoding: str = "utf-8") -> Dataset:
         """Labelled files, as the command reads them."""
         paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         paths = [os.fspath(path) for path in paths]
@@ -87,7 +87,7 @@ class Dataset:
         return cls(X, tags, template=template)
 
     @classmethod
-    def from_frame(cls, frame: Any, *, group: str, label: str | None = None, template: str | None = None) -> Dataset:
+    def from_frame(cls, frame: Any, *, group: str, label: str | None = None, template: Any = None) -> Dataset:
         """The rows of a pandas or polars frame are tokens, in their order; those alike in column `group` are a sequence.
 
         With a template the other columns are cells of text; without one a row is a dict of attributes by the columns' names.
@@ -264,7 +264,9 @@ def corpus_of(builder, n_labels: int) -> Corpus:
 
 
 class Rows(Sentence):
-    """A sequence of rows of columns as lines; `labels` makes the last column."""
+    """A sequence of rows of columns as lines."""
+
+    xseq: Any = None  # what explanations look at again
 
     def place(self, i: int = 0) -> str:
         return f"X[{self.number}][{i}]"
@@ -315,7 +317,7 @@ def encoder_of(vocabulary: Vocabulary):
     return lambda X: encoder.encode([rows for i, xseq in enumerate(X) if (rows := rows_of(xseq, None, i)).lines])
 
 
-def as_dataset(X, y=None, *, template: str | None = None) -> Dataset:
+def as_dataset(X, y=None, *, template: Any = None) -> Dataset:
     """Whatever `fit` is given."""
     if isinstance(X, list | tuple) and X and all(isinstance(x, Row) for x in X):
         X = X[0].dataset.take([x.index for x in X])

@@ -122,7 +122,8 @@ class CRF(Parameters):
         return partial_fit(self, X, y, classes)
 
     def _take(self, model: Model) -> None:
-        self.model_, self._tagger = model, None
+        self.model_ = model
+        vars(self).pop("_tagger", None)
 
     # ---- predictions
 
@@ -133,8 +134,8 @@ class CRF(Parameters):
         if (made := vars(self).get("_tagger")) is None or made.constraints != self.constraints:
             from .tagger import Tagger
 
-            self._tagger = Tagger(self.model_, constraints=self.constraints)
-        return self._tagger
+            made = self._tagger = Tagger(self.model_, constraints=self.constraints)
+        return made
 
     def predict(self, X: Any) -> np.ndarray:
         """An array of one dimension with a list of labels for each sequence."""
@@ -191,7 +192,7 @@ class CRF(Parameters):
     def attributes_(self) -> list[str]:
         """The names of the attributes that have weights."""
         layout, names = self._fitted().layout, self.model_.vocabulary.attributes.names()
-        weighty = np.add.reduceat(np.append(self.model_.w != 0, 0), layout.ptr[:-1])[: len(names)] if names else []
+        weighty: Any = np.add.reduceat(np.append(self.model_.w != 0, 0), layout.ptr[:-1])[: len(names)] if names else []
         size = np.diff(layout.ptr)
         return [name.decode("utf-8", "replace") for k, name in enumerate(names) if size[k] and weighty[k]]
 

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ..errors import DataError, SettingsError
 from ..model.model import Model, load
 from ..tagging._decoder import Decoder
 from ..tagging.legal import SCHEMES, Legal
-from ..tagging.query import Decoded, Query
+from ..tagging.query import Query
 from ..text.encode import Corpus
 from .dataset import Dataset, Row, encoder_of
 
@@ -154,7 +154,7 @@ class Tagger:
         order_occurrences(corpus, self.model.layout)  # which nobody else looks at, so that no copy is needed
         return Sequences(corpus, self.model.layout)
 
-    def _decoded(self, corpus: Corpus, **asked) -> Decoded:
+    def _decoded(self, corpus: Corpus, **asked) -> Any:
         return self._decoder.decode(self._sequences(corpus), Query(**asked))
 
     def _portions(self, X):

@@ -15,6 +15,7 @@ import stat
 from dataclasses import dataclass, fields
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from .. import optimizers
 from ..errors import SettingsError
@@ -83,8 +84,8 @@ class Settings:
     options: dict | None = None  # the algorithm's own
     model: str | None = None  # where it is written
     template: object = None
-    lambdas: tuple | None = None  # of Strength, or anything that Strength.list understands
-    l1s: tuple | None = None
+    lambdas: Any = None  # of Strength, or anything that Strength.list understands
+    l1s: Any = None
     dev: str | None = None
     select: str | None = None
     patience: int | None = None

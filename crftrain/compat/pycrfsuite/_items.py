@@ -16,6 +16,7 @@ class ItemSequence:
     """
 
     def __init__(self, pyseq: Iterable):
+        self._items: list[dict[str, float]]
         if isinstance(pyseq, ItemSequence):
             self._items = pyseq._items
             return

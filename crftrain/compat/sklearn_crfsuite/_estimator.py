@@ -16,7 +16,7 @@ try:
     from sklearn.base import BaseEstimator
 except ImportError:
 
-    class BaseEstimator(Parameters):
+    class BaseEstimator(Parameters):  # type: ignore[no-redef]
         """get_params, set_params and repr without scikit-learn."""
 
 
