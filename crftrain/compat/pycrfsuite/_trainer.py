@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...model import _container as container
+from ... import whole
 from ...model.foreign import crfsuite
 from ...model.model import Model, check_writable
 from ...text._objects import Objects
@@ -139,7 +139,7 @@ class BaseTrainer:
             trained = empty_model()
         started = time.perf_counter()
         if model:
-            container.replace(model, crfsuite.image(trained))
+            whole.replace(model, crfsuite.image(trained))
         log.stored(trained, time.perf_counter() - started)
 
     def _trained(self, corpus, held, log):
