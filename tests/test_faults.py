@@ -1,12 +1,19 @@
 """What once crashed, lost data or told a lie: each stays mended."""
 
+import gzip
 import os
+import re
+import weakref
 
+import numpy as np
 import pytest
+from problems import larger
 
 from crftrain import optimizers
 from crftrain.errors import CrftrainWarning, DataError, ModelError
 from crftrain.model import model
+from crftrain.text import read
+from crftrain.text._regex import Regex
 from crftrain.training.learn import learn
 from crftrain.training.strength import Strength
 from crftrain.whole import prefix, replace, try_replace
@@ -112,3 +119,106 @@ def test_a_likelihood_that_nothing_can_be_selected_by_is_an_error(settings, tmp_
     with pytest.warns(CrftrainWarning), pytest.raises(DataError, match="to select by the likelihood"):
         learn(asked)
     assert learn(settings(dev=str(dev), passes=2, patience=patience)).best_iteration == 1
+
+
+# ---- compare
+
+
+def test_compare_with_l1_and_a_damaged_optimum(crftrain, train_file, tmp_path):
+    arguments = ("compare", "--out", "race", "-a", "owlqn", "--l1", "1/n", "--max-passes", 5, "train.txt")
+    first = crftrain(*arguments)
+    assert first.status == 0, first.err
+    (kept,) = (tmp_path / "race").glob("optimum-*.json")
+    good = kept.read_bytes()
+    for damaged in (
+        b"",
+        b"[]",
+        b"{}",
+        good[:-9],
+        good.replace(b'"objective": ', b'"objective": -'),
+        b"null",
+        good.replace(b'"gap": ', b'"gap": "x", "p": '),
+    ):
+        kept.write_bytes(damaged)
+        again = crftrain(*arguments)
+        assert again.status == 0, again.err
+        assert "looking for f*" in again.err
+        assert kept.read_bytes() == good
+
+
+# ---- numbers
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--min-freq", "99999999999999999999"),
+        ("--passes", "9" * 400),
+        ("--seed", "9" * 400),
+        ("-j", "99999999"),
+        ("-a", "mira", "--shrinking-size", "4294967296"),
+        ("-a", "adagrad", "--batch", "9223372036854775808"),
+        ("-a", "lbfgs", "--memory", "9" * 400),
+        ("--max-passes", "inf"),
+        ("--max-seconds", "nan"),
+        ("--tol", "nan"),
+    ],
+)
+def test_options_have_ranges_that_the_code_can_hold(crftrain, train_file, arguments):
+    ended = crftrain("learn", *arguments, "train.txt")
+    assert ended.status == 2
+    assert len(ended.err) < 1000
+
+
+@pytest.mark.parametrize("name", ["sag", "lbfgs", "sgd", "newton-cg"])
+def test_no_model_without_an_objective(crftrain, tmp_path, name):
+    (tmp_path / "huge.items").write_text("A\ta:1e200\nB\tb:1e200\n\nB\ta:-1e200\n", encoding="utf-8")
+    for arguments in (("--format", "items", "huge.items"), ("--format", "items", "--lambda", "1e308", "huge.items")):
+        ended = crftrain("learn", "-q", "-a", name, "--passes", 3, "-m", "m.bin", "--log", "log", *arguments)
+        if ended.status == 0:
+            assert '"objective": null' not in (tmp_path / "log").read_text()
+        else:
+            assert ended.err.startswith("crftrain: error: ")
+
+
+def test_probabilities_are_numbers_however_large_the_weights(settings, tmp_path, crftrain):
+    learn(settings(passes=2))
+    trained = model.load(tmp_path / "model.bin")
+    w = np.sign(trained.w) * 3.4e38
+    model.save(tmp_path / "wild.bin", trained.vocabulary, trained.layout, w, trained.facts)
+    ended = crftrain("tag", "--marginals", "all", "--score", "wild.bin", "train.txt")
+    assert ended.status in (0, 1)
+    assert not {"nan", "inf"} & set(re.split(r"[\t:\n]", ended.out.decode()))
+
+
+def test_newton_cg_lets_go_of_what_it_held():
+    problem = larger().problem(l2=0.1)
+    optimiser = optimizers.get("newton-cg").make(
+        problem, np.zeros(problem.n_features), np.random.default_rng(1), **optimizers.get("newton-cg").defaults()
+    )
+    optimiser.step()
+    held = weakref.ref(optimiser)
+    del optimiser
+    assert held() is None
+
+
+# ---- bounds of what is read
+
+
+def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(read, "LINE", 1 << 16)
+    (tmp_path / "bomb.gz").write_bytes(gzip.compress(b"ok O\n\n" + b"a" * (1 << 18)))
+    with pytest.raises(DataError, match=r"bomb.gz:3: a line of more than 65,536 bytes"):
+        list(read.sentences(str(tmp_path / "bomb.gz")))
+
+
+def test_a_sentence_without_end_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(read, "SEQUENCE", 1000)
+    (tmp_path / "long.txt").write_bytes(b"ok O\n\n" + b"a O\n" * 100_000)
+    with pytest.raises(DataError, match=r"long.txt:3: a sentence of more than 1,000 lines"):
+        list(read.sentences(str(tmp_path / "long.txt")))
+
+
+def test_a_pattern_and_a_cell_have_a_size_that_fits():
+    with pytest.raises(DataError, match=r"a pattern of 40,000 characters on a cell of 60,000"):
+        Regex("a" * 40_000).search("a" * 60_000)

@@ -31,6 +31,7 @@ def main():
     """Run a command; every expected failure is one line on stderr and a status: 1 data, model or numbers, 2 usage, 130 INT."""
     with streams.opened(), warnings.catch_warnings():
         warnings.simplefilter("always", CrftrainWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)  # numpy's, of numbers out of range, which are an error or come right
         warnings.showwarning = _show_warning
         status = _run()
     sys.exit(status)

@@ -1,0 +1,16 @@
+"""A few runs of kills.py; it takes --runs 500."""
+
+import os
+
+import kills
+import pytest
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals")
+
+
+def test_runs_ended_at_random_moments(tmp_path):
+    assert sum(kills.attack(tmp_path, 5).values()) == 5
+
+
+def test_a_run_without_memory(tmp_path):
+    assert kills.Place(tmp_path, 200).starved("learn", 150) in ("done", "refused")
