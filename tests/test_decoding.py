@@ -10,10 +10,15 @@ import pytest
 import reference
 from numpy.testing import assert_allclose
 
+from crftrain.chain._sequences import Sequences
+from crftrain.chain.layout import Layout
 from crftrain.errors import SettingsError
 from crftrain.model.model import load
+from crftrain.tagging._decoder import Decoder
 from crftrain.tagging.evaluate import Evaluation, chunk_rules
 from crftrain.tagging.legal import Legal, scheme_of
+from crftrain.tagging.once import Once
+from crftrain.text.encode import Corpus, Observations
 from crftrain.training.learn import learn
 from crftrain.training.settings import Settings
 
@@ -254,6 +259,15 @@ def test_constrained_labels_are_legal_and_what_is_forbidden_does_not_come(crftra
     assert "I-NP\nI-NP" in crftrain("tag", "--labels-only", model, DATA / "test.txt").out.decode()
 
 
+def test_once_leaves_one_chunk_of_a_type(crftrain, model):
+    plain = [json.loads(line) for line in crftrain("tag", "--json", model, DATA / "test.txt").lines]
+    once = [json.loads(line) for line in crftrain("tag", "--json", "--once", "VP,PP", model, DATA / "test.txt").lines]
+    count = lambda found, kind: [span["type"] for span in found.get("spans", [])].count(kind)  # noqa: E731
+    assert max(count(found, "VP") for found in plain) > 1 and max(count(found, "NP") for found in once) > 1
+    assert max(count(found, kind) for found in once for kind in ("VP", "PP")) == 1
+    assert crftrain("tag", "--once", "XX", model, DATA / "test.txt").status == 2
+
+
 def test_known_labels_stay_and_choices_are_kept(crftrain, model, tmp_path):
     lines = [line.split(" ") for line in (DATA / "test.txt").read_text().split("\n")]
     known = [" ".join([*line[:-1], ["?", "O|B-VP", "I-NP"][k % 3]]) if len(line) > 1 else "" for k, line in enumerate(lines)]
@@ -290,3 +304,80 @@ def test_unsure_chunks_are_left_out_and_sure_ones_say_how_sure(crftrain, model):
         dropped += len(whole.get("spans", [])) - len(sure)
         assert part.get("spans", []) == sure
     assert dropped
+
+
+# ---- one run per label -----------------------------------------------------------------------------------------------
+
+
+def runs(labels, chunked):
+    """The types of the runs, in order."""
+    if chunked:
+        return [labels[first].partition("-")[2] for first, *_ in sorted(chunks_of(labels))]
+    return [label for label, _ in itertools.groupby(labels)]
+
+
+@pytest.mark.parametrize("names", [["all"], ["X"]])
+def test_one_run_per_label_is_the_best_of_all_labellings_that_have_one(names):
+    labels, changed = LABELS[:5], 0
+    once = Once(labels, names)
+    for seed in range(8):
+        instance = problems.instance(seed, labels=5, length=(3, 6), sequences=8, attributes=10, features="full")
+        w = instance.weights(seed, scale=2.0)
+        decoder = Decoder(instance.layout, w, once.legal(None))
+        for i, own in sequences(instance):
+            alone = Sequences(instance.corpus.take(np.array([i])), instance.layout)
+            found, proved, _ = once.search(decoder, alone, np.ones((own.stop - own.start, 5), bool))
+            best = first_with_one_run(All(instance, w, i).ranked, labels, names)
+            changed += best > 0
+            assert proved and found.tolist() == All(instance, w, i).ranked[best].tolist()
+    assert changed > 5
+
+
+def first_with_one_run(ranked, labels, names):
+    for r, path in enumerate(ranked):
+        seen = runs([labels[j] for j in path], True)
+        if all(seen.count(kind) <= 1 for kind in (set(seen) if names == ["all"] else {"X"})):
+            return r
+    raise AssertionError("no labelling has one run")
+
+
+def addresses(n, seed=0):
+    """Chains like those of addresses: 20 labels of 4 to 12 tokens, the best labelling with a label twice in some of them."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        length = int(rng.integers(4, 13))
+        order = np.sort(rng.choice(20, min(length, 9), replace=False))
+        y = np.sort(np.append(order, rng.choice(order, length - len(order))))
+        psi = rng.normal(0, 1.0, (length, 20))
+        psi[np.arange(length), y] += 4.0
+        if rng.random() < 0.6:
+            psi[rng.integers(length), rng.choice(order)] += 6.0
+        yield psi
+
+
+def test_addresses_keep_one_run_and_nearly_all_are_proved():
+    names = [f"L{j}" for j in range(20)]
+    once, proved, changed, worst = Once(names, ["all"]), 0, 0, 0
+    n = 300
+    for psi in addresses(n):
+        instance = chain_of(psi, names)
+        decoder, sequence = Decoder(instance[0], instance[1], once.legal(None)), Sequences(instance[2], instance[0])
+        plain = decoder.decode(sequence).labels
+        found, sure, parts = once.search(decoder, sequence, np.ones(psi.shape, bool))
+        labels = [names[j] for j in found]
+        assert len(runs(labels, False)) == len(set(labels))
+        proved, changed, worst = proved + sure, changed + (plain.tolist() != found.tolist()), max(worst, parts)
+    assert proved >= 0.99 * n and changed > 0.1 * n
+
+
+def chain_of(psi, names):
+    """(layout, w, corpus) of one sequence whose node scores are psi; staying and going on have weights of their own."""
+    length, n = psi.shape
+    ptr = np.arange(0, (length + 1) * n, n)
+    transition = np.arange(n * n, dtype=np.int32)
+    empty = np.zeros(1, np.int64) + length * n + n * n
+    layout = Layout(n, ptr, None, 0, transition, empty, np.empty(0, np.int32))
+    step = np.subtract.outer(np.arange(n), np.arange(n))
+    w = np.concatenate([psi.ravel(), np.where(step == 0, 1.0, np.where(step < 0, 0.5, -1.0)).ravel()])
+    nodes = Observations(np.arange(length + 1), np.arange(length, dtype=np.int32), None)
+    return layout, w, Corpus(np.array([0, length]), np.zeros(length, np.int32), nodes, None, n)

@@ -21,6 +21,7 @@ _OPTIONS = (
     click.option("--constrain", type=click.Choice(RULES), help="Only labels in the order of a tag scheme; auto: of the labels' own."),
     click.option("--forbid", multiple=True, metavar="'A B'", help="Never label B after A; patterns with *, ^ is the start and $ the end."),
     click.option("--allow", multiple=True, metavar="'A B'", help="Label B after A in spite of --constrain."),
+    click.option("--once", metavar="A,B,..|all", help="At most one run of these labels, or types of chunks, in a sequence."),
     click.option("--force", is_flag=True, help="The label column has what is known: a label, A|B, or ? for nothing; the rest is found."),
     click.option("--min-confidence", type=click.FloatRange(0, 1), metavar="X", help="Leave out chunks less probable than X."),
 )
@@ -40,15 +41,29 @@ class Decoding:
     constrain: str | None
     forbid: tuple
     allow: tuple
+    labels_once: str | None
 
     def check(self, ctx, output, model):
         """UsageError for what does not go together."""
         if output.n > 1 and (output.writer or output.marginals or output.posterior or output.confidence is not None):
             raise click.UsageError("-n goes with columns and --labels-only, and with --constrain, --forbid, --allow, --force alone", ctx)
+        if self.labels_once and (output.n > 1 or output.posterior or output.score or output.marginals or output.confidence is not None):
+            raise click.UsageError("--once finds the best labels: no -n, --score, --marginals, --min-confidence, --decode posterior", ctx)
         if output.posterior and (output.score or output.confidence is not None):
             raise click.UsageError("--decode posterior has no --score, no --min-confidence: these are of the most probable labelling", ctx)
         if output.confidence is not None and "O" not in model.vocabulary.labels:
             raise click.UsageError("--min-confidence puts O in the place of chunks, and the model has no label O", ctx)
+
+    def once(self, ctx, model):
+        """The rule of one run, or None."""
+        from ..tagging.once import Once
+
+        if not self.labels_once:
+            return None
+        try:
+            return Once(model.vocabulary.labels, self.labels_once.split(","))
+        except SettingsError as error:
+            raise click.UsageError(str(error), ctx) from None
 
     def legal(self, ctx, model):
         """What is legal; None: everything."""
@@ -78,4 +93,4 @@ def parted(options):
         "known": rest.pop("force"),
         "confidence": rest.pop("min_confidence"),
     }
-    return Decoding(asked, **rules), rest
+    return Decoding(asked, **rules, labels_once=rest.pop("once")), rest

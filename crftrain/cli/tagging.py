@@ -73,7 +73,7 @@ def tag(ctx, model, files, labels_only, marginals, score, gold, encoding, thread
     writer = writer_of(ctx, form, as_json, inline, scheme, labels_only, marginals)
     output = Output(labels_only=labels_only, score=score, marginals=marginals, writer=writer, **decoding.asked)
     decoding.check(ctx, output, loaded)
-    tagger = Tagger(loaded, gold=gold, output=output, encoding=encoding, legal=decoding.legal(ctx, loaded))
+    tagger = Tagger(loaded, gold=gold, output=output, encoding=encoding, legal=decoding.legal(ctx, loaded), once=decoding.once(ctx, loaded))
     if form:
         stream = chain.from_iterable(form.blocks(path, encoding=encoding) for path in files)
     else:
@@ -88,6 +88,8 @@ def tag(ctx, model, files, labels_only, marginals, score, gold, encoding, thread
         click.echo(f"crftrain: {error}", err=True)
 
     failed = tag_stream(tagger, stream, write, threads=threads, on_error=on_error, tell=tell)
+    if tagger.unproved:
+        click.echo(f"crftrain: the labels of {tagger.unproved:,} sequences keep to --once, but may not be the best that do", err=True)
     if failed:
         click.echo(f"crftrain: {failed:,} sentence{'s' * (failed != 1)} could not be tagged", err=True)
         ctx.exit(1)

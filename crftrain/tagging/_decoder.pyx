@@ -65,6 +65,7 @@ cdef class Answers:
             np.minimum(log_p, 0, out=log_p)     # rounding is not small where scores are large
         return Decoded(
             np.asarray(self.labels),
+            scores=scores,
             log_p=log_p,
             marginals=np.asarray(self.p) if self.marginals else None,
             log_z=log_z,

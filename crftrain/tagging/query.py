@@ -35,6 +35,7 @@ class Decoded:
     """
 
     labels: np.ndarray
+    scores: np.ndarray | None = None  # of each sequence's labelling
     log_p: np.ndarray | None = None
     marginals: np.ndarray | None = None
     log_z: np.ndarray | None = None

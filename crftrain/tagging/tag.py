@@ -44,10 +44,11 @@ class Output:
 class Tagger:
     """A model at work on single sentences."""
 
-    def __init__(self, model, *, gold="auto", output=Output(), encoding="utf-8", legal=None):
+    def __init__(self, model, *, gold="auto", output=Output(), encoding="utf-8", legal=None, once=None):
         self.items = model.vocabulary.format == "items"
         self.layout, self.output, self.encoding = model.layout, output, encoding
-        self.decoder = Decoder(model.layout, model.w, legal)
+        self.decoder = Decoder(model.layout, model.w, once.legal(legal) if once else legal)
+        self.once, self.unproved = once, 0  # sequences whose labels keep the rule and may not be the best that do
         try:
             self.encoder = Encoder(model.vocabulary, gold=gold)
         except (TemplateError, ValueError) as error:
@@ -66,10 +67,13 @@ class Tagger:
         sentences = [sentence for sentence in sentences if sentence.lines]
         if not sentences:
             return b"".join(output.writer(sentence, [], Sure()) for sentence in everything) if output.writer else b""
-        decoded = self.decoder.decode(Sequences(self.encoder.encode(sentences), self.layout), self._query(sentences))
+        corpus, query = self.encoder.encode(sentences), self._query(sentences)
+        decoded = self.decoder.decode(Sequences(corpus, self.layout), query)
         if decoded.impossible is not None and decoded.impossible.any():
             odd = sentences[int(decoded.impossible.argmax())]
             raise DataError(odd.place(), f"no labels for these {len(odd.lines)} tokens are legal", "rules and known labels that agree")
+        if self.once:
+            decoded = self._once(sentences, corpus, query, decoded)
         if output.confidence is not None:
             decoded = without_unsure(decoded, output.confidence, self.outside)
         if output.n > 1:
@@ -77,6 +81,21 @@ class Tagger:
         if output.writer:
             return self._encoded(b"".join(self._written(everything, decoded)))
         return self._encoded(b"\n".join([*self._columns(sentences, decoded), b""]))
+
+    def _once(self, sentences, corpus, query, decoded):
+        """The same with the best labels that keep the rule of one run."""
+        labels = decoded.labels.copy()
+        for i in range(len(sentences)):
+            own = slice(corpus.seq[i], corpus.seq[i + 1])
+            if self.once.broken(labels[own]) is None:
+                continue
+            known = np.ones((own.stop - own.start, len(self.labels)), bool) if query.known is None else query.known[own]
+            found, proved, _ = self.once.search(self.decoder, Sequences(corpus.take(np.array([i])), self.layout), known)
+            if found is None:
+                raise DataError(sentences[i].place(), "no labels have one run of each at most", "rules and known labels that agree")
+            labels[own] = found
+            self.unproved += not proved
+        return replace(decoded, labels=labels)
 
     def _query(self, sentences):
         output = self.output
