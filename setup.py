@@ -35,7 +35,7 @@ def extension(path):
         ".".join(path.with_suffix("").parts),
         [str(path)] + ([str(SIMD / "_simd.c")] if path.stem == "_kernels" else []),
         include_dirs=[numpy.get_include(), str(SIMD)],
-        depends=[str(header) for header in sorted(SIMD.glob("*.h"))],
+        depends=[str(header) for header in sorted(SIMD.glob("*.h" if path.stem == "_kernels" else "_simd.h"))],
         **COMMON,
     )
 

@@ -32,6 +32,14 @@ cdef extern from "_simd.h":     # where each of them is explained
         double entries, slope
         double straight
 
+    ctypedef struct ArcRows:
+        const int64_t* ptr
+        const int32_t* label
+        const double* S         # M - base
+        const double* M
+
+    enum: LANES
+
     ctypedef struct Simd:
         const char* name
         void gather(const Occurrences*, const Blocks*, int64_t first, int64_t T, int L, int LP, double* psi) noexcept nogil
@@ -69,6 +77,19 @@ cdef extern from "_simd.h":     # where each of them is explained
         void adagrad_sleep(int64_t n, int64_t m, double eta, double delta, double l2, double l1, double* w, const double* s) noexcept nogil
         void adagrad_step(int64_t n, double eta, double delta, double l2, double l1, double* w, double* s, const double* g) noexcept nogil
 
+        void arcs_forward(int L, const ArcRows*, double base, const double* p, double total, double* out) noexcept nogil
+        void arcs_backward(int L, const ArcRows*, double base, const double* v, double total, const double* a, double* b, double* q,
+                           double* edge) noexcept nogil
+        void arcs_tangent(int64_t T, int L, int LP, const ArcRows* into, const ArcRows* out, const double* RT, const double* R, double base,
+                          const double* a, const double* b, const double* y, const double* r, double scale, double* u, double* A, double* B,
+                          double* du, double* q, double* C) noexcept nogil
+        double log_sum(int64_t n, const double* s) noexcept nogil
+        void arcs_viterbi(int L, const int64_t* ptr, const int32_t* label, const double* trans, const double* high, const double* previous,
+                          const double* psi, double* next, int32_t* come_from, int32_t* work) noexcept nogil
+        void lanes_forward(int L, const ArcRows*, double base, const double* p, const double* x, double* next, double* z) noexcept nogil
+        void lanes_backward(int L, const ArcRows*, double base, const double* x, const double* inverse_z, const double* rest, double* a,
+                            double* v, double* b, double* edge) noexcept nogil
+
     const Simd* crftrain_simd(const char* wish)
 
 
@@ -84,19 +105,35 @@ cdef struct Tokens:                     # an encoded corpus
     Listed listed                       # what sparse blocks say of nodes; ptr NULL: they are looked up
 
 
+cdef struct Arcs:                       # the label pairs that have weights, where they are few
+    int64_t n
+    const int64_t* ptr                  # [L+1] arcs from label i: ptr[i] .. ptr[i+1]
+    const int32_t* to                   # [n]
+    const int64_t* into                 # [L+1] arcs into label j: into[j] .. into[j+1] of the two below
+    const int32_t* source               # [n]
+    const int32_t* number               # [n] which arc it is
+
+
 cdef struct Weights:                    # what a weight vector says to a lattice
     int L, LP
+    const Arcs* arcs                    # NULL: pair (i, j) has place i * LP + j; else arc k has place k, and place n is all other pairs'
+    int64_t places                      # a multiple of 8
     Blocks nodes
     Blocks pairs                        # label[p] is i * L + j
-    double* trans                       # [L][LP] score of the label pair (i, j), 0 where it has no weight
-    double* M                           # [L][LP] exp(trans - shift)
-    double* MT                          # [L][LP] M transposed
+    double* trans                       # [places] score of a label pair, 0 where it has no weight
+    double* M                           # [places] exp(trans - shift)
+    double* MT                          # [places] M transposed; of arcs: by the label they lead into
+    double* S                           # arcs: M - base, base = exp(0 - shift)
+    double* ST
+    double base
     double shift
     bint tame                           # the spread of trans allows the scaled recursions
 
 
 cdef struct Lattice:                    # one sequence's workspace, T positions
     int L, LP
+    const Arcs* arcs                    # as in Weights
+    int64_t places
     double* memory                      # one piece for all the arrays below but edge
     int64_t capacity                    # positions there is room for
     double* psi                         # [T][LP] node scores
@@ -107,7 +144,7 @@ cdef struct Lattice:                    # one sequence's workspace, T positions
     double* v                           # [T][LP] x b / z
     double* z                           # [T] sums that a was divided by
     double* q                           # [T][LP] P(y_t = j | x), later minus gold
-    double* edge                        # [L][LP] sum_t P(y_{t-1} = i, y_t = j | x), later minus gold
+    double* edge                        # [places] sum_t P(y_{t-1} = i, y_t = j | x), later minus gold
     int64_t pair_capacity               # positions there is room for below; 0 without pair attributes
     double* e                           # [T][L][LP] scores of label pairs, position by position
     double* P                           # [T][L][LP] exp(e - shift), then P(y_{t-1} = i, y_t = j | x)
@@ -118,21 +155,39 @@ cdef struct Lattice:                    # one sequence's workspace, T positions
 
 
 # In the order of use. Functions that can run out of memory or of floating point return a status or NaN.
-cdef Lattice* lattice_new(int L) noexcept nogil
+cdef Lattice* lattice_new(int L, const Arcs* arcs) noexcept nogil
 cdef void lattice_free(Lattice* X) noexcept nogil
 cdef bint lattice_fit(Lattice* X, int64_t T, bint pairs) noexcept nogil                 # False: no memory
 cdef void gather(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil
 cdef double forward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil        # log Z
+cdef bint is_tame(const Weights* W, int64_t T, Lattice* X) noexcept nogil               # x and top; whether they can do without logarithms
 cdef void backward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil         # q, edge, P
 cdef void fill_pairs(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil       # P - gold, whatever the corpus has
 cdef double path_score(const Weights* W, const Tokens* s, int64_t i, const Lattice* X, const int32_t* y) noexcept nogil
 cdef void minus_gold(const Tokens* s, int64_t i, Lattice* X) noexcept nogil             # q, edge, P -= those of the gold labels
+cdef void scale_residual(Lattice* X, int64_t T, bint pairs, double scale) noexcept nogil
 cdef double loss(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil           # -log p(y_i | x_i)
 cdef double loss_and_residual(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil
 cdef double viterbi(const Weights* W, const Tokens* s, int64_t i, Lattice* X, int32_t* y) noexcept nogil
 cdef int padded_labels(int L) noexcept nogil
+cdef int64_t n_places(int L, const Arcs* arcs) noexcept nogil
 cdef int64_t tokens_between_signals(int L) noexcept nogil
 cdef void scatter_nodes(const Tokens* s, const Blocks* nodes, int64_t i, int L, int LP, const double* q) noexcept nogil
 cdef void set_transitions(Weights* W) noexcept nogil
 cdef void scatter_pairs(const Tokens* s, const Blocks* pairs, int64_t first, int64_t T, const Lattice* X) noexcept nogil
 cdef void gather_pairs(const Weights* W, const Tokens* s, int64_t first, int64_t T, double* e) noexcept nogil
+
+
+cdef inline int64_t place(const Arcs* arcs, int LP, int32_t i, int32_t j) noexcept nogil:
+    """Where the numbers of label pair (i, j) are."""
+    cdef int64_t low, high, middle
+    if arcs == NULL:
+        return i * LP + j
+    low, high = arcs.ptr[i], arcs.ptr[i + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if arcs.to[middle] < j:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < arcs.ptr[i + 1] and arcs.to[low] == j else arcs.n

@@ -21,9 +21,9 @@ sequence is done in the log domain, slowly and safely: never a NaN where there i
 With attributes on label pairs, M is another one at each position (P below keeps them).
 """
 
-from libc.math cimport INFINITY, NAN, exp, isfinite, log
+from libc.math cimport NAN, exp, isfinite, log
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 import os
 
@@ -40,12 +40,12 @@ SIMD = simd.name.decode()
 
 # ---- workspace -------------------------------------------------------------------------------------------------------
 
-cdef Lattice* lattice_new(int L) noexcept nogil:
+cdef Lattice* lattice_new(int L, const Arcs* arcs) noexcept nogil:
     cdef Lattice* X = <Lattice*> calloc(1, sizeof(Lattice))
     if X == NULL:
         return NULL
-    X.L, X.LP = L, padded_labels(L)
-    X.edge = <double*> calloc(L * X.LP, sizeof(double))
+    X.L, X.LP, X.arcs, X.places = L, padded_labels(L), arcs, n_places(L, arcs)
+    X.edge = <double*> calloc(X.places, sizeof(double))
     if X.edge == NULL:
         free(X)
         return NULL
@@ -54,6 +54,11 @@ cdef Lattice* lattice_new(int L) noexcept nogil:
 
 cdef int padded_labels(int L) noexcept nogil:
     return (L + 7) // 8 * 8
+
+
+cdef int64_t n_places(int L, const Arcs* arcs) noexcept nogil:
+    """Numbers that come one for each label pair."""
+    return L * padded_labels(L) if arcs == NULL else (arcs.n + 8) // 8 * 8
 
 
 cdef int64_t tokens_between_signals(int L) noexcept nogil:
@@ -143,13 +148,55 @@ cdef double forward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) no
     X.z[0] = z
     log_z = log(z) + X.top[0]
     for t in range(1, T):
-        if pairs:
-            M = X.P + t * W.L * LP
-        z = simd.forward(W.L, LP, X.a + (t - 1) * LP, M, X.x + t * LP, X.a + t * LP)
+        if W.arcs != NULL:
+            z = forward_arcs(W, X.a + (t - 1) * LP, X.x + t * LP, X.a + t * LP)
+        else:
+            if pairs:
+                M = X.P + t * W.L * LP
+            z = simd.forward(W.L, LP, X.a + (t - 1) * LP, M, X.x + t * LP, X.a + t * LP)
         X.z[t] = z
         log_z += log(z) + X.top[t] + (X.e_top[t] if pairs else W.shift)
     X.log_z = log_z
     return log_z
+
+
+cdef bint is_tame(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
+    return simd.exp_rows(T, W.L, W.LP, X.psi, X.x, X.top) <= TAME and W.tame
+
+
+cdef double forward_arcs(const Weights* W, const double* previous, const double* x, double* next) noexcept nogil:
+    """next = x o (previous M) / z; returns z."""
+    cdef ArcRows rows = [W.arcs.into, W.arcs.source, W.ST, W.MT]
+    cdef double z = 0, inverse
+    cdef int j
+    simd.arcs_forward(W.L, &rows, W.base, previous, 1.0, next)
+    for j in range(W.L):
+        next[j] *= x[j]
+        z += next[j]
+    inverse = 1 / z
+    for j in range(W.L):
+        next[j] *= inverse
+    for j in range(W.L, W.LP):
+        next[j] = 0
+    return z
+
+
+cdef void backward_arcs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
+    """b, v, q and edge after forward_arcs."""
+    cdef ArcRows rows = [W.arcs.ptr, W.arcs.to, W.S, W.M]
+    cdef int64_t t, j, now
+    cdef int LP = W.LP
+    cdef double inverse, total
+    for t in range(T - 1, 0, -1):
+        inverse, total, now = 1 / X.z[t], 0, t * LP
+        for j in range(LP):
+            X.v[now + j] = X.x[now + j] * X.b[now + j] * inverse
+            total += X.v[now + j]
+        simd.arcs_backward(W.L, &rows, W.base, X.v + now, total, X.a + now - LP, X.b + now - LP, X.q + now - LP, X.edge)
+        for j in range(W.L, LP):
+            X.b[now - LP + j] = X.q[now - LP + j] = 0
+    for j in range(W.arcs.n):
+        X.edge[j] *= W.M[j]
 
 
 cdef bint exp_pairs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
@@ -179,7 +226,7 @@ cdef void backward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noe
     """q and edge (and P) after forward."""
     cdef int64_t t, j, T = s.seq[i + 1] - s.seq[i]
     cdef int L = W.L, LP = W.LP
-    memset(X.edge, 0, L * LP * sizeof(double))
+    memset(X.edge, 0, X.places * sizeof(double))
     if not X.scaled:
         log_backward(W, s, T, X)
         return
@@ -188,6 +235,9 @@ cdef void backward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noe
         X.q[(T - 1) * LP + j] = X.a[(T - 1) * LP + j]
     if s.pairs.ptr != NULL:
         backward_pairs(L, LP, T, X)
+        return
+    if W.arcs != NULL:
+        backward_arcs(W, T, X)
         return
     for t in range(T - 1, 0, -1):
         simd.backward(L, LP, X.x + t * LP, X.b + t * LP, 1.0 / X.z[t], W.MT, X.a + (t - 1) * LP,
@@ -223,20 +273,6 @@ cdef void backward_pairs(int L, int LP, int64_t T, Lattice* X) noexcept nogil:
 
 # ---- the log domain --------------------------------------------------------------------------------------------------
 
-cdef double log_sum(int n, const double* s, double shift) noexcept nogil:
-    """log sum_i exp(s_i + shift); -inf if every s_i is."""
-    cdef int i
-    cdef double top = -INFINITY, total = 0
-    for i in range(n):
-        if not s[i] <= top:     # NaN passes too, and stays
-            top = s[i]
-    if not isfinite(top):
-        return top
-    for i in range(n):
-        total += exp(s[i] - top)
-    return top + log(total) + shift
-
-
 cdef double log_forward(const Weights* W, const Tokens* s, int64_t T, Lattice* X) noexcept nogil:
     """a_t(j) = psi_t(j) + log sum_i exp(a_{t-1}(i) + e(i, j)), all logarithms; v is scratch."""
     cdef int64_t t, i, j
@@ -244,14 +280,47 @@ cdef double log_forward(const Weights* W, const Tokens* s, int64_t T, Lattice* X
     cdef const double* e = W.trans
     for j in range(L):
         X.a[j] = X.psi[j]
+    if W.arcs != NULL:
+        log_forward_arcs(W, T, X)
+        return simd.log_sum(L, X.a + (T - 1) * LP)
     for t in range(1, T):
         if s.pairs.ptr != NULL:
             e = X.e + t * L * LP
         for j in range(L):
             for i in range(L):
                 X.v[i] = X.a[(t - 1) * LP + i] + e[i * LP + j]
-            X.a[t * LP + j] = log_sum(L, X.v, X.psi[t * LP + j])
-    return log_sum(L, X.a + (T - 1) * LP, 0)
+            X.a[t * LP + j] = X.psi[t * LP + j] + simd.log_sum(L, X.v)
+    return simd.log_sum(L, X.a + (T - 1) * LP)
+
+
+cdef void log_forward_arcs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
+    """The same, pairs that are no arcs scoring 0."""
+    cdef int64_t t, k
+    cdef int j, LP = W.LP
+    cdef const Arcs* arcs = W.arcs
+    for t in range(1, T):
+        for j in range(W.L):
+            memcpy(X.v, X.a + (t - 1) * LP, W.L * sizeof(double))
+            for k in range(arcs.into[j], arcs.into[j + 1]):
+                X.v[arcs.source[k]] += W.trans[arcs.number[k]]
+            X.a[t * LP + j] = X.psi[t * LP + j] + simd.log_sum(W.L, X.v)
+
+
+cdef void log_backward_arcs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
+    cdef int64_t t, k
+    cdef int i, j, L = W.L, LP = W.LP
+    cdef double* v = X.v + LP
+    cdef const Arcs* arcs = W.arcs
+    for t in range(T - 1, 0, -1):
+        for j in range(L):
+            v[j] = X.psi[t * LP + j] + X.b[t * LP + j]
+        for i in range(L):
+            memcpy(X.v, v, L * sizeof(double))
+            for k in range(arcs.ptr[i], arcs.ptr[i + 1]):
+                X.v[arcs.to[k]] += W.trans[k]
+                X.edge[k] += exp(X.a[(t - 1) * LP + i] + X.v[arcs.to[k]] - X.log_z)
+            X.b[(t - 1) * LP + i] = simd.log_sum(L, X.v)
+            X.q[(t - 1) * LP + i] = exp(X.a[(t - 1) * LP + i] + X.b[(t - 1) * LP + i] - X.log_z)
 
 
 cdef void log_backward(const Weights* W, const Tokens* s, int64_t T, Lattice* X) noexcept nogil:
@@ -266,6 +335,9 @@ cdef void log_backward(const Weights* W, const Tokens* s, int64_t T, Lattice* X)
     for j in range(L):
         X.b[(T - 1) * LP + j] = 0
         X.q[(T - 1) * LP + j] = exp(X.a[(T - 1) * LP + j] - X.log_z)
+    if W.arcs != NULL:
+        log_backward_arcs(W, T, X)
+        return
     for t in range(T - 1, 0, -1):
         if s.pairs.ptr != NULL:
             e = X.e + t * L * LP
@@ -277,7 +349,7 @@ cdef void log_backward(const Weights* W, const Tokens* s, int64_t T, Lattice* X)
                 X.edge[i * LP + j] += p
                 if s.pairs.ptr != NULL:
                     X.P[(t * L + i) * LP + j] = p
-            X.b[(t - 1) * LP + i] = log_sum(L, X.v, 0)
+            X.b[(t - 1) * LP + i] = simd.log_sum(L, X.v)
             X.q[(t - 1) * LP + i] = exp(X.a[(t - 1) * LP + i] + X.b[(t - 1) * LP + i] - X.log_z)
 
 
@@ -312,7 +384,7 @@ cdef double path_score(const Weights* W, const Tokens* s, int64_t i, const Latti
     cdef double score = X.psi[y[0]]
     for t in range(1, T):
         score += X.psi[t * LP + y[t]]
-        score += (W.trans if s.pairs.ptr == NULL else X.e + t * W.L * LP)[y[t - 1] * LP + y[t]]
+        score += (W.trans if s.pairs.ptr == NULL else X.e + t * W.L * LP)[place(W.arcs, LP, y[t - 1], y[t])]
     return score
 
 
@@ -323,9 +395,20 @@ cdef void minus_gold(const Tokens* s, int64_t i, Lattice* X) noexcept nogil:
     for t in range(T):
         X.q[t * LP + y[t]] -= 1
         if t:
-            X.edge[y[t - 1] * LP + y[t]] -= 1
+            X.edge[place(X.arcs, LP, y[t - 1], y[t])] -= 1
             if s.pairs.ptr != NULL:
                 X.P[(t * X.L + y[t - 1]) * LP + y[t]] -= 1
+
+
+cdef void scale_residual(Lattice* X, int64_t T, bint pairs, double scale) noexcept nogil:
+    cdef int64_t k
+    for k in range(T * X.LP):
+        X.q[k] *= scale
+    for k in range(X.places):
+        X.edge[k] *= scale
+    if pairs:
+        for k in range(X.L * X.LP, T * X.L * X.LP):
+            X.P[k] *= scale
 
 
 cdef double loss(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil:
@@ -352,7 +435,9 @@ cdef double viterbi(const Weights* W, const Tokens* s, int64_t i, Lattice* X, in
     cdef double best
     for j in range(W.L):
         X.a[j] = X.psi[j]
-    for t in range(1, T):
+    if W.arcs != NULL:
+        viterbi_arcs(W, T, X)
+    for t in range(1, T if W.arcs == NULL else 1):
         simd.viterbi(W.L, LP, X.a + (t - 1) * LP, W.trans if s.pairs.ptr == NULL else X.e + t * W.L * LP, X.psi + t * LP,
                      X.a + t * LP, X.come_from + t * LP)
     y[T - 1] = 0
@@ -365,16 +450,42 @@ cdef double viterbi(const Weights* W, const Tokens* s, int64_t i, Lattice* X, in
     return best
 
 
+cdef void viterbi_arcs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
+    cdef int64_t t, k
+    cdef int i, LP = W.LP
+    cdef const Arcs* arcs = W.arcs
+    cdef double* high = X.b         # of each label's arcs, and of the other pairs
+    for i in range(W.L):
+        high[i] = 0
+        for k in range(arcs.ptr[i], arcs.ptr[i + 1]):
+            high[i] = max(high[i], W.trans[k])
+    for t in range(1, T):
+        simd.arcs_viterbi(W.L, arcs.ptr, arcs.to, W.trans, high, X.a + (t - 1) * LP, X.psi + t * LP, X.a + t * LP,
+                          X.come_from + t * LP, <int32_t*> X.v)
+
+
 # ---- what a weight vector says of label pairs; scatter ----------------------------------------------------------------
 
 cdef void set_transitions(Weights* W) noexcept nogil:
-    """M, MT, shift and tame from trans."""
-    cdef int i, j
-    W.tame = exp_matrix(W.L, W.LP, W.trans, W.M, &W.shift)
+    """M, MT, shift and tame from trans; S, ST and base of arcs."""
+    cdef int64_t i, j, k, n
+    if W.arcs == NULL:
+        W.tame = exp_matrix(W.L, W.LP, W.trans, W.M, &W.shift)
+        if W.tame:
+            for i in range(W.L):
+                for j in range(W.L):
+                    W.MT[j * W.LP + i] = W.M[i * W.LP + j]
+        return
+    n, W.base = W.arcs.n, 0
+    W.trans[n] = 0
+    W.tame = simd.exp_rows(1, n + 1 if n < W.L * W.L else n, W.places, W.trans, W.M, &W.shift) <= TAME
     if W.tame:
-        for i in range(W.L):
-            for j in range(W.L):
-                W.MT[j * W.LP + i] = W.M[i * W.LP + j]
+        W.base = W.M[n]     # 0 where every pair is an arc
+        W.M[n] = 0
+        for k in range(n):
+            W.S[k] = W.M[k] - W.base
+        for k in range(n):
+            W.MT[k], W.ST[k] = W.M[W.arcs.number[k]], W.S[W.arcs.number[k]]
 
 
 cdef void scatter_nodes(const Tokens* s, const Blocks* nodes, int64_t i, int L, int LP, const double* q) noexcept nogil:

@@ -1,6 +1,6 @@
 """Seeded generators of small corpora, layouts and weights; KINDS has one of each kind that the kernels tell apart."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -69,13 +69,14 @@ def _observations(rng, count, attributes, values):
     return Observations(ptr, attr, rng.normal(0, 1.5, len(attr)) if values else None)
 
 
-def instance(seed=0, *, features="observed", transitions="full", template=PLAIN, dense=True, **shape):
+def instance(seed=0, *, features="observed", transitions="full", template=PLAIN, dense=True, lattice="auto", **shape):
     """A corpus, its vocabulary and its layout; dense: the attributes seen with many labels come first, as in training."""
     rng = np.random.default_rng(seed)
     made = corpus(rng, **shape)
     names = vocabulary(made.n_labels, shape.get("attributes", 8), shape.get("pair_attributes", 0), template)
     rows = number(made, names) if dense and features == "observed" else 0
-    return Instance(made, names, arrange(made, names, features=features, transitions=transitions, dense=rows))
+    layout = arrange(made, names, features=features, transitions=transitions, dense=rows)
+    return Instance(made, names, replace(layout, lattice=lattice))
 
 
 KINDS = {
@@ -83,6 +84,8 @@ KINDS = {
     "no attribute is dense": {"dense": False},
     "full": {"features": "full"},
     "observed transitions": {"transitions": "observed"},
+    "arcs": {"transitions": "observed", "lattice": "arcs"},
+    "arcs between all labels": {"lattice": "arcs", "features": "full"},
     "no transitions": {"template": NONE},
     "real values": {"values": True},
     "real values, full": {"values": True, "features": "full"},

@@ -333,8 +333,9 @@ def sum_of_table(made, opt, kind):
     for t, a, value in zip(tokens, corpus.nodes.attr, values, strict=True):
         block = slice(layout.ptr[a], layout.ptr[a + 1])
         out[block] += value * q[t, labels[block]]
-    edges = table["table_edges" if kind == "mixed" else "table_pairs"].reshape(-1, n_labels**2).astype(float)
-    out[layout.transitions] = edges.sum(axis=0)[layout.transition]
+    edges, size = table["table_edges" if kind == "mixed" else "table_pairs"], layout.n_pairs if kind == "mixed" else n_labels**2
+    edges = edges.reshape(-1 if size else 1, size).astype(float)
+    out[layout.transitions] = edges.sum(axis=0)[places(layout, kind)]
     if corpus.pairs is not None:
         for t in range(corpus.n_tokens):
             for b in corpus.pairs.attr[corpus.pairs.ptr[t] : corpus.pairs.ptr[t + 1]]:
@@ -343,11 +344,16 @@ def sum_of_table(made, opt, kind):
     return out
 
 
+def places(layout, kind):
+    """Where the table has the transitions: in a list of arcs one after the other, but for `marginals`, which has all pairs."""
+    return slice(None) if layout.sparse and kind != "marginals" else layout.transition
+
+
 def sum_of_gradients(made, units, values):
     """The same of table `sparse`: a unit's dense blocks, the others, all label pairs, blocks of pair attributes."""
     corpus, layout = made.corpus, made.layout
     out, at, n_labels, rows = np.zeros(layout.n_features), 0, layout.n_labels, layout.dense
-    square = n_labels**2
+    square = layout.n_pairs
     if layout.label is None:  # the rows that can be read with their padding to a multiple of 8
         rows = layout.n_attributes - -(-(-n_labels % 8) // n_labels)
 
@@ -360,7 +366,7 @@ def sum_of_gradients(made, units, values):
         attributes = list(dict.fromkeys(corpus.nodes.attr[corpus.nodes.ptr[first] : corpus.nodes.ptr[end]].tolist()))
         for a in sorted(attributes, key=lambda a: a >= rows):  # dense ones first, else as they came
             add(slice(layout.ptr[a], layout.ptr[a + 1]))
-        out[layout.transitions] += values[at : at + square][layout.transition]
+        out[layout.transitions] += values[at : at + square][places(layout, "sparse")]
         at += square
         if corpus.pairs is not None:
             for b in corpus.pairs.attr[corpus.pairs.ptr[first] : corpus.pairs.ptr[end]]:

@@ -430,7 +430,8 @@ def test_how_many_sequences_are_kept(monkeypatch):
 def test_the_told_memory_is_that_of_the_cache():
     made = larger(labels=5)
     problem = made.problem()
-    facts = {name: getattr(problem, name) for name in ("n_tokens", "n_labels", "n_sequences", "n_features")} | {"listed_bytes": 7}
+    facts = {name: getattr(problem, name) for name in ("n_tokens", "n_labels", "n_sequences", "n_features")}
+    facts |= {"listed_bytes": 7, "n_pairs": 25}
     told = {cache: NEWTON.memory(type("Facts", (), facts), {**NEWTON.defaults(), "cache": cache}) for cache in ("all", 0.0)}
     difference = sum(told["all"].values()) - sum(told[0.0].values())
     assert difference == kept_bytes(problem.n_tokens, 5)

@@ -146,11 +146,11 @@ def test_mixed_keeps_all_marginals_where_attributes_sit_on_label_pairs(template)
 
 
 def test_the_table_is_as_large_as_is_said_beforehand():
-    for name, table, batch in product(("plain", "pair attributes"), TABLES, (1, 3)):
+    for name, table, batch in product(("plain", "arcs", "pair attributes"), TABLES, (1, 3)):
         made = small(name)
         nodes, pairs, layout = made.corpus.nodes, made.corpus.pairs, made.layout
         touched = np.diff(layout.ptr)[nodes.attr].sum() + (np.diff(layout.pair_ptr)[pairs.attr].sum() if pairs else 0)
-        facts = SimpleNamespace(n_tokens=made.corpus.n_tokens, n_labels=made.corpus.n_labels, n_touched=touched)
+        facts = SimpleNamespace(n_tokens=made.corpus.n_tokens, n_labels=made.corpus.n_labels, n_touched=touched, n_pairs=layout.n_pairs)
         _, _, opt = start("sag", made, table=table, batch=batch)
         kept = "marginals" if table == "mixed" and pairs else table
         said, held = TABLES[kept].numbers(facts, opt.steps.n_units), sum(a.size for a in opt.steps.table.state().values())

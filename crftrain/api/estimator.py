@@ -57,7 +57,7 @@ class CRF(Parameters):
         l1=None,
         template=None,
         features="observed",
-        transitions="full",
+        transitions="auto",
         min_freq=0,
         max_iter=None,
         tol=None,

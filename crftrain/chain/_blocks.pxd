@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 
-from .._kernels cimport Blocks, Lattice, Tokens, Weights
+from .._kernels cimport Arcs, Blocks, Lattice, Tokens, Weights
 
 
 cdef inline const int32_t* labels_from(const int32_t* label, int64_t first) noexcept nogil:
@@ -32,18 +32,36 @@ cdef class BlockView:
     cdef void add_rows(self) noexcept nogil
 
 
+cdef class ArcList:
+    """A layout's label pairs, of each label and into each label."""
+    cdef Arcs arcs
+    cdef object keep
+
+
+cdef class Transitions:
+    """What weights say of label pairs; where they are in a vector of weights and in `places`."""
+    cdef ArcList arc_list
+    cdef const Arcs* arcs
+    cdef readonly int64_t n, first, places
+    cdef const int64_t[::1] place
+    cdef double[::1] trans, M, MT, S, ST
+    cdef void attach(self, Weights* W) noexcept
+    cdef void read(self, const double[::1] w) noexcept nogil
+
+
 cdef class Scorer:
     """A weight vector made ready for lattices."""
     cdef Weights W
     cdef BlockView view
-    cdef double[::1] trans, M, MT
+    cdef Transitions transitions
     cdef int use(self, double[::1] w) except -1
 
 
 cdef class Gradient:
     """A sum of scattered residuals."""
     cdef BlockView view
-    cdef double[::1] edge               # [L][LP]
+    cdef Transitions transitions
+    cdef double[::1] edge               # [places]
     cdef int use(self, double[::1] g) except -1
     cdef void add(self, const Tokens* s, int64_t i, const Lattice* X) noexcept nogil
     cdef void add_tokens(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil

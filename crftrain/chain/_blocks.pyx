@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 
 import numpy as np
 
-from .._kernels cimport padded_labels, scatter_nodes, scatter_pairs, set_transitions, simd
+from .._kernels cimport n_places, padded_labels, scatter_nodes, scatter_pairs, set_transitions, simd
 
 
 cdef int64_t whole_rows(layout) except -1:
@@ -92,32 +92,71 @@ cdef class BlockView:
                     self.vector[p] += self.rows[a * self.LP + self.nodes.label[p]]
 
 
+cdef class ArcList:
+    """pair: the label pairs i * L + j that there are, in increasing order."""
+
+    def __init__(self, pair, n_labels):
+        previous, following = (part.astype(np.int32) for part in np.divmod(pair, n_labels))
+        order = np.argsort(following, kind="stable").astype(np.int32)
+        cdef const int64_t[::1] ptr = starts(previous, n_labels), into = starts(following, n_labels)
+        cdef const int32_t[::1] to = np.append(following, np.int32(0)), number = np.append(order, np.int32(0))
+        cdef const int32_t[::1] source = np.append(previous[order], np.int32(0))
+        self.arcs.n = len(pair)
+        self.arcs.ptr, self.arcs.to = &ptr[0], &to[0]
+        self.arcs.into, self.arcs.source, self.arcs.number = &into[0], &source[0], &number[0]
+        self.keep = [ptr, to, into, source, number]
+
+
+def starts(labels, n_labels):
+    """int64[L+1]: where each label's begin, were they in order."""
+    return np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=n_labels))]).astype(np.int64)
+
+
+cdef class Transitions:
+    def __init__(self, layout):
+        cdef int L = layout.n_labels
+        self.arc_list = layout.arcs
+        self.arcs = NULL if self.arc_list is None else &self.arc_list.arcs
+        self.n, self.first, self.places = len(layout.transition), layout.transitions.start, n_places(L, self.arcs)
+        i, j = np.divmod(layout.transition.astype(np.int64), L)
+        self.place = i * padded_labels(L) + j if self.arcs == NULL else np.arange(self.n)
+        self.trans, self.M, self.MT = aligned(self.places), aligned(self.places), aligned(self.places)
+        self.S, self.ST = (aligned(0), aligned(0)) if self.arcs == NULL else (aligned(self.places), aligned(self.places))
+
+    cdef void attach(self, Weights* W) noexcept:
+        """W's transitions are these from now on."""
+        W.arcs, W.places = self.arcs, self.places
+        W.trans, W.M, W.MT, W.S, W.ST = &self.trans[0], &self.M[0], &self.MT[0], NULL, NULL
+        if self.arcs != NULL:
+            W.S, W.ST = &self.S[0], &self.ST[0]
+
+    cdef void read(self, const double[::1] w) noexcept nogil:
+        """trans from a vector of weights."""
+        cdef int64_t k
+        for k in range(self.n):
+            self.trans[self.place[k]] = w[self.first + k]
+
+
 cdef class Scorer:
     def __init__(self, layout):
-        cdef int L = layout.n_labels, LP = padded_labels(L)
-        self.view = BlockView(layout)
-        self.trans, self.M, self.MT = aligned(L * LP), aligned(L * LP), aligned(L * LP)
-        self.W.L, self.W.LP = L, LP
-        self.W.trans, self.W.M, self.W.MT = &self.trans[0], &self.M[0], &self.MT[0]
+        self.view, self.transitions = BlockView(layout), Transitions(layout)
+        self.W.L, self.W.LP = self.view.L, self.view.LP
+        self.transitions.attach(&self.W)
 
     cdef int use(self, double[::1] w) except -1:
         """Take w (kept, not copied; call again when it has changed)."""
-        cdef const int32_t[::1] transition = self.view.layout.transition
-        cdef int64_t k, first = self.view.layout.transitions.start
-        cdef int L = self.W.L, LP = self.W.LP
         self.view.point_to(w)
         self.view.spread_rows()
         self.W.nodes, self.W.pairs = self.view.nodes, self.view.pairs
-        for k in range(transition.shape[0]):
-            self.trans[transition[k] // L * LP + transition[k] % L] = w[first + k]
+        self.transitions.read(w)
         set_transitions(&self.W)
         return 0
 
 
 cdef class Gradient:
     def __init__(self, layout):
-        self.view = BlockView(layout)
-        self.edge = np.zeros(self.view.L * self.view.LP + 8)
+        self.view, self.transitions = BlockView(layout), Transitions(layout)
+        self.edge = np.zeros(self.transitions.places + 8)
 
     cdef int use(self, double[::1] g) except -1:
         """Sums will be added to g, those of whole rows and transitions by collect()."""
@@ -138,16 +177,14 @@ cdef class Gradient:
 
     cdef void add_rest(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil:
         """edge and P."""
-        simd.axpy(X.L * X.LP, 1.0, X.edge, &self.edge[0])
+        simd.axpy(X.places, 1.0, X.edge, &self.edge[0])
         if s.pairs.ptr != NULL:
             scatter_pairs(s, &self.view.pairs, first, T, X)
 
     cdef int collect(self) except -1:
-        cdef const int32_t[::1] transition = self.view.layout.transition
-        cdef int64_t k, first = self.view.layout.transitions.start
-        cdef int L = self.view.L, LP = self.view.LP
+        cdef int64_t k
         with nogil:
             self.view.add_rows()
-        for k in range(transition.shape[0]):
-            self.view.vector[first + k] += self.edge[transition[k] // L * LP + transition[k] % L]
+            for k in range(self.transitions.n):
+                self.view.vector[self.transitions.first + k] += self.edge[self.transitions.place[k]]
         return 0

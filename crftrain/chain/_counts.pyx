@@ -14,7 +14,7 @@ def gold_counts(Sequences sequences, layout):
     """float64[F]: how often, or with what sum of values, each feature fires on the gold labels."""
     cdef Gradient gradient = Gradient(layout)
     cdef const Tokens* s = &sequences.s
-    cdef Lattice* X = lattice_new(layout.n_labels)
+    cdef Lattice* X = lattice_new(layout.n_labels, gradient.transitions.arcs)
     cdef int64_t i, T
     cdef bint pairs = s.pairs.ptr != NULL, room = X != NULL
     counts = np.zeros(layout.n_features)
@@ -26,7 +26,7 @@ def gold_counts(Sequences sequences, layout):
             if not room:
                 break
             memset(X.q, 0, T * X.LP * sizeof(double))
-            memset(X.edge, 0, X.L * X.LP * sizeof(double))
+            memset(X.edge, 0, X.places * sizeof(double))
             if pairs:
                 memset(X.P, 0, T * X.L * X.LP * sizeof(double))
             minus_gold(s, i, X)

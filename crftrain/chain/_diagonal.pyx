@@ -55,7 +55,7 @@ cdef class Diagonal(Curvature):
         else:
             if X.scaled:
                 subtract_squares(T, X, self.W.M, room.expected)
-            for k in range(X.L * X.LP):
+            for k in range(X.places):
                 X.edge[k] *= scale
         gradient.add(&self.squares, i, X)
         return True
@@ -88,8 +88,20 @@ cdef void subtract_squares(int64_t T, Lattice* X, const double* M, double[::1] s
         X.a[k] *= X.a[k]
     for k in range(X.LP, T * X.LP):
         X.v[k] *= X.v[k]
-    for k in range(X.L * X.LP):
+    for k in range(X.places):
         squares[k] = 0
-    simd.outer(T - 1, X.L, X.LP, X.a, X.v + X.LP, &squares[0])
-    for k in range(X.L * X.LP):
+    if X.arcs == NULL:
+        simd.outer(T - 1, X.L, X.LP, X.a, X.v + X.LP, &squares[0])
+    else:
+        outer_arcs(T, X, squares)
+    for k in range(X.places):
         X.edge[k] -= M[k] * M[k] * squares[k]
+
+
+cdef void outer_arcs(int64_t T, const Lattice* X, double[::1] sums) noexcept nogil:
+    """sums += a_{t-1}(i) v_t(j) of each arc (i, j)."""
+    cdef int64_t t, i, k
+    for t in range(1, T):
+        for i in range(X.L):
+            for k in range(X.arcs.ptr[i], X.arcs.ptr[i + 1]):
+                sums[k] += X.a[(t - 1) * X.LP + i] * X.v[t * X.LP + X.arcs.to[k]]

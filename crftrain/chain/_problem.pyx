@@ -10,6 +10,7 @@ number of threads gives the same bits.
 """
 
 from contextlib import contextmanager
+from itertools import pairwise
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport isfinite
@@ -17,8 +18,21 @@ from libc.stdint cimport int64_t
 
 import numpy as np
 
-from .._kernels cimport Lattice, Tokens, Weights, backward, lattice_free, lattice_new, loss, minus_gold, tokens_between_signals
+from .._kernels cimport (
+    LANES,
+    Lattice,
+    Tokens,
+    Weights,
+    backward,
+    lattice_free,
+    lattice_new,
+    loss,
+    minus_gold,
+    scale_residual,
+    tokens_between_signals,
+)
 from ._blocks cimport Gradient, Scorer
+from ._lanes cimport Lanes
 from ._sequences cimport Sequences
 from ._sums cimport Sums, square
 from ._tangent cimport Curvature, Workspace
@@ -45,6 +59,7 @@ cdef class Problem:
         targets = np.linspace(0, corpus.n_tokens, threads + 1)
         self.shards = np.searchsorted(corpus.seq, targets).astype(np.int64)
         self.sums = Sums(layout, corpus, self.shards, l2=l2)
+        self.by_length = [longest_first(corpus.seq, *ends) for ends in pairwise(self.shards)] if layout.sparse else None
 
     @property
     def n_sequences(self):
@@ -222,7 +237,9 @@ cdef class Problem:
 
     cdef double _sum(self, int64_t first, int64_t last, Gradient gradient, Curvature keep, int thread) except? -1:
         """The sum of the losses of sequences first .. last - 1; their scaled residuals go to the gradient."""
-        cdef Lattice* X = lattice_new(self.layout.n_labels)
+        if self.by_length is not None:
+            return self._sum_in_lanes(self.by_length[thread], gradient, keep, thread)
+        cdef Lattice* X = lattice_new(self.layout.n_labels, self.scorer.W.arcs)
         cdef const Tokens* s = &self.sequences.s
         cdef const Weights* W = &self.scorer.W
         cdef double total = 0, one = 0, scale = 1.0 / self.sequences.n
@@ -253,9 +270,31 @@ cdef class Problem:
             lattice_free(X)
         return total
 
+    cdef double _sum_in_lanes(self, const int64_t[::1] order, Gradient gradient, Curvature keep, int thread) except? -1:
+        """The same, several sequences of like length at once."""
+        cdef Lanes lanes = Lanes(self.scorer.transitions, self.layout.n_labels)
+        cdef const Tokens* s = &self.sequences.s
+        cdef const Weights* W = &self.scorer.W
+        cdef double total = 0, one = 0, scale = 1.0 / self.sequences.n
+        cdef int64_t at = 0, n = order.shape[0], tokens, bad = 0, slice = tokens_between_signals(W.L)
+        while at < n and not self.cancelled:
+            PyErr_CheckSignals()
+            with nogil:
+                tokens = 0
+                while at < n and tokens < slice:
+                    one = lanes.sum(W, s, &order[at], <int> min(LANES, n - at), gradient, keep, thread, scale, &bad)
+                    if not isfinite(one):
+                        break
+                    total += one
+                    tokens += LANES * (s.seq[order[at] + 1] - s.seq[order[at]])
+                    at += LANES
+            if not isfinite(one):
+                raise TrainingError(f"sequence {bad + 1}", f"its loss is {one}", "a finite number (the weights have grown too large)")
+        return total
+
     cdef int _product(self, int64_t first, int64_t last, Gradient gradient, Curvature at, int thread) except -1:
         """gradient += 1/n sum of F' (tangents) of sequences first .. last - 1."""
-        cdef Workspace room = Workspace(self.layout.n_labels)
+        cdef Workspace room = Workspace(self.layout)
         cdef const Tokens* s = &self.sequences.s
         cdef double scale = 1.0 / self.sequences.n
         cdef int64_t i = first, until, slice = tokens_between_signals(self.layout.n_labels)
@@ -273,12 +312,6 @@ cdef class Problem:
         return 0
 
 
-cdef void scale_residual(Lattice* X, int64_t T, bint pairs, double scale) noexcept nogil:
-    cdef int64_t k
-    for k in range(T * X.LP):
-        X.q[k] *= scale
-    for k in range(X.L * X.LP):
-        X.edge[k] *= scale
-    if pairs:
-        for k in range(X.L * X.LP, T * X.L * X.LP):
-            X.P[k] *= scale
+def longest_first(seq, first, last):
+    """int64: the sequences first .. last - 1, those of like length together."""
+    return first + np.argsort(-np.diff(seq[first : last + 1]), kind="stable")

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint8_t
 
 from .._kernels cimport Lattice, Tokens, Weights
-from ._blocks cimport BlockView, Gradient, Scorer
+from ._blocks cimport BlockView, Gradient, Scorer, Transitions
 from ._sequences cimport Sequences
 
 
@@ -11,18 +11,35 @@ cdef class Direction:
     """A vector of tangents of the weights, made ready for lattices."""
     cdef BlockView view
     cdef Weights V              # its M and MT are R = M o (tangents of the transitions), and R transposed
-    cdef double[::1] trans, R, RT
+    cdef Transitions transitions
     cdef int use(self, double[::1] v, const Weights* W) except -1
-    cdef void multiply(self, const Weights* W) noexcept nogil
+
+
+cdef void multiply(const Weights* W, Weights* V) noexcept nogil
+
+
+cdef class AllPairs
 
 
 cdef class Workspace:
     """A thread's lattices, and its sums over sequences."""
     cdef Lattice* X
     cdef Lattice* dX            # what its fields hold are the tangents of X's
-    cdef double[::1] C          # [LP][LP] of the plain way, without the factor M
-    cdef double[::1] expected   # [L][LP] P(y_{t-1} = i, y_t = j | x), where they are not known before
+    cdef Transitions transitions
+    cdef AllPairs all_pairs
+    cdef object layout
+    cdef double[::1] C          # [LP][LP] or [arcs] of the plain way, without the factor M
+    cdef double[::1] expected   # [places] P(y_{t-1} = i, y_t = j | x), where they are not known before
+    cdef void make_all_pairs(self)
     cdef void clear(self) noexcept nogil
+
+
+cdef class AllPairs:
+    cdef Scorer weights
+    cdef Direction direction
+    cdef Workspace room
+    cdef bint product(self, const Weights* W, const Weights* V, bint ad, const Tokens* s, int64_t i, double scale,
+                      Gradient gradient) noexcept nogil
 
 
 cdef class Curvature:
@@ -36,9 +53,9 @@ cdef class Curvature:
     cdef double[::1] rows       # a, b and y of each kept sequence, [3][T][LP]
     cdef uint8_t[::1] good      # [n] its rows are those of this point
     cdef double[::1] weight     # [n] in the sum over sequences; 0: left out
-    cdef double[:, ::1] expected  # [threads][L * LP] P(y_{t-1} = i, y_t = j | x) of all that go the plain way
+    cdef double[:, ::1] expected  # [threads][places] P(y_{t-1} = i, y_t = j | x) of all that go the plain way
     cdef double[::1] doubt      # [n] sum over the tokens of 1 - sum_j P(y_t = j)^2
-    cdef double[::1] M, MT
+    cdef Transitions kept       # those of this point
     cdef Weights W              # its M and MT; all of it where sequences are not good
     cdef Scorer scorer
     cdef Direction direction

@@ -28,13 +28,28 @@ Reference: Tsuboi, Unno, Kashima, Okazaki, "Fast Newton-CG method for batch lear
 """
 
 from libc.math cimport exp, isfinite
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
+
+from dataclasses import replace
 
 import numpy as np
 
-from .._kernels cimport backward, forward, gather, lattice_fit, lattice_free, lattice_new, padded_labels, scatter_nodes, simd
-from ._blocks cimport BlockView, aligned
+from .._kernels cimport (
+    Arcs,
+    ArcRows,
+    backward,
+    forward,
+    gather,
+    lattice_fit,
+    lattice_free,
+    lattice_new,
+    padded_labels,
+    scatter_nodes,
+    set_transitions,
+    simd,
+)
+from ._blocks cimport BlockView, Scorer, Transitions, aligned
 
 SLACK = 3       # rows that the plain way may read beyond a sequence
 
@@ -46,55 +61,101 @@ def kept_bytes(n_tokens, n_labels):
 
 cdef class Direction:
     def __init__(self, layout):
-        self.view = BlockView(layout)
-        cdef int L = self.view.L, LP = self.view.LP
-        self.trans, self.R, self.RT = aligned(L * LP), aligned(L * LP), aligned(L * LP)
-        self.V.L, self.V.LP = L, LP
-        self.V.trans, self.V.M, self.V.MT = &self.trans[0], &self.R[0], &self.RT[0]
+        self.view, self.transitions = BlockView(layout), Transitions(layout)
+        self.V.L, self.V.LP = self.view.L, self.view.LP
+        self.transitions.attach(&self.V)
 
     cdef int use(self, double[::1] v, const Weights* W) except -1:
         """Take v (kept, not copied) for products at W."""
-        cdef const int32_t[::1] transition = self.view.layout.transition
-        cdef int64_t k, first = self.view.layout.transitions.start
-        cdef int L = self.V.L, LP = self.V.LP
         self.view.point_to(v)
         with nogil:
             self.view.spread_rows()
         self.V.nodes, self.V.pairs = self.view.nodes, self.view.pairs
-        for k in range(transition.shape[0]):
-            self.trans[transition[k] // L * LP + transition[k] % L] = v[first + k]
-        self.multiply(W)
+        self.transitions.read(v)
+        multiply(W, &self.V)
         return 0
 
-    cdef void multiply(self, const Weights* W) noexcept nogil:
-        """R and RT from trans."""
-        cdef int i, j, L = self.V.L, LP = self.V.LP
-        for i in range(L):
-            for j in range(L):
-                self.R[i * LP + j] = self.RT[j * LP + i] = W.M[i * LP + j] * self.trans[i * LP + j]
+
+cdef void multiply(const Weights* W, Weights* V) noexcept nogil:
+    """V.M and V.MT, R = M o trans and its transpose."""
+    cdef int64_t i, j, k, L = W.L, LP = W.LP
+    if W.arcs != NULL:
+        for k in range(W.arcs.n):
+            V.M[k] = W.M[k] * V.trans[k]
+        for k in range(W.arcs.n):
+            V.MT[k] = V.M[W.arcs.number[k]]
+        return
+    for i in range(L):
+        for j in range(L):
+            V.M[i * LP + j] = V.MT[j * LP + i] = W.M[i * LP + j] * V.trans[i * LP + j]
 
 
 cdef class Workspace:
-    def __cinit__(self, int L):
-        self.X, self.dX = lattice_new(L), lattice_new(L)
+    def __init__(self, layout):
+        cdef int L = layout.n_labels
+        self.layout, self.transitions = layout, Transitions(layout)
+        self.X, self.dX = lattice_new(L, self.transitions.arcs), lattice_new(L, self.transitions.arcs)
         if self.X == NULL or self.dX == NULL:
             raise MemoryError()
-        self.C, self.expected = aligned(self.X.LP * self.X.LP), aligned(L * self.X.LP)
+        self.C = aligned(self.X.LP * self.X.LP if self.transitions.arcs == NULL else self.X.places)
+        self.expected = aligned(self.X.places)
 
     def __dealloc__(self):
         lattice_free(self.X)
         lattice_free(self.dX)
+
+    cdef void make_all_pairs(self):
+        if self.all_pairs is None:
+            self.all_pairs = AllPairs(self.layout)
 
     cdef void clear(self) noexcept nogil:
         self.C[:] = 0
         self.expected[:] = 0
 
 
+cdef class AllPairs:
+    """Lattices over all label pairs, for the rare sequence of an arc list that cannot go the plain way."""
+
+    def __init__(self, layout):
+        dense = replace(layout, lattice="dense")
+        self.weights, self.direction, self.room = Scorer(dense), Direction(dense), Workspace(dense)
+
+    cdef bint product(self, const Weights* W, const Weights* V, bint ad, const Tokens* s, int64_t i, double scale,
+                      Gradient gradient) noexcept nogil:
+        """gradient += scale F' (tangents) of sequence i; False where there is no memory."""
+        cdef int64_t T = s.seq[i + 1] - s.seq[i], j, k, at
+        cdef const Arcs* arcs = W.arcs
+        cdef Weights* all_W = &self.weights.W
+        cdef Weights* all_V = &self.direction.V
+        cdef Lattice* X = self.room.X
+        cdef Lattice* dX = self.room.dX
+        if not lattice_fit(X, T, False) or not lattice_fit(dX, T, False):
+            return False
+        all_W.nodes, all_V.nodes = W.nodes, V.nodes
+        for j in range(W.L):
+            for k in range(arcs.ptr[j], arcs.ptr[j + 1]):
+                at = j * W.LP + arcs.to[k]
+                all_W.trans[at], all_V.trans[at] = W.trans[k], V.trans[k]
+        set_transitions(all_W)
+        multiply(all_W, all_V)
+        gather(all_V, s, i, dX)
+        gather(all_W, s, i, X)
+        forward(all_W, s, i, X)
+        if not other_way(all_W, all_V, ad, s, i, scale, X, dX):
+            return False
+        scatter_nodes(s, &gradient.view.nodes, i, W.L, W.LP, dX.q)
+        for j in range(W.L):
+            for k in range(arcs.ptr[j], arcs.ptr[j + 1]):
+                gradient.edge[k] += dX.edge[j * W.LP + arcs.to[k]]
+        return True
+
+
 cdef class Curvature:
     """The Hessian at the point to which Problem.value_and_gradient(w, out, keep=this) or Problem.curvature(w) has taken it.
 
-    w must stay as it is as long as there are products. `keep` sequences, evenly spread, keep their rows; the others are computed anew for
-    each product. `weight` changes what is summed from the next filling on: the Hessian of a sample.
+    w must stay as it is as long as there are products. `keep` sequences, evenly spread, keep their rows; the others are
+    computed anew for each product, and by arcs all are: rows of many labels would take more memory than they save time.
+    `weight` changes what is summed from the next filling on: the Hessian of a sample.
     """
 
     def __init__(self, Sequences sequences, layout, multiply, *, threads=1, keep=None, ad=False):
@@ -102,16 +163,15 @@ cdef class Curvature:
         cdef int L = layout.n_labels, LP = padded_labels(L)
         n, lengths = sequences.n, np.diff(sequences.corpus.seq)
         self.sequences, self.layout, self.multiply, self.ad, self.filled = sequences, layout, multiply, ad, False
-        keep = 0 if ad or sequences.s.pairs.ptr != NULL else n if keep is None else min(keep, n)
+        keep = 0 if ad or layout.sparse or sequences.s.pairs.ptr != NULL else n if keep is None else min(keep, n)
         steps = np.arange(n + 1) * keep // max(n, 1)
         kept = np.diff(steps) > 0
         sizes = np.where(kept, 3 * LP * lengths, 0)
         self.start = np.where(kept, np.cumsum(sizes) - sizes, -1)
         self.rows = aligned(int(sizes.sum()) + SLACK * LP)
         self.good, self.weight, self.doubt = np.zeros(n, np.uint8), np.ones(n), lengths.astype(float)
-        self.expected = np.zeros((threads, L * LP))
-        self.M, self.MT = aligned(L * LP), aligned(L * LP)
-        self.direction = Direction(layout)
+        self.direction, self.kept = Direction(layout), Transitions(layout)
+        self.expected = np.zeros((threads, self.kept.places))
 
     @property
     def n_bytes(self):
@@ -161,7 +221,7 @@ cdef class Curvature:
         self.doubt[i] = T - certain
         if self.ad or not X.scaled or s.pairs.ptr != NULL or self.weight[i] == 0:
             return
-        simd.axpy(X.L * X.LP, self.weight[i], X.edge, &self.expected[thread, 0])
+        simd.axpy(X.places, self.weight[i], X.edge, &self.expected[thread, 0])
         if self.start[i] < 0:
             return
         rows = &self.rows[self.start[i]]
@@ -180,10 +240,13 @@ cdef class Curvature:
         cdef bint complete = True
         for i in range(self.good.shape[0]):
             complete = complete and (self.good[i] or self.weight[i] == 0)
-        for k in range(W.L * W.LP):
-            self.M[k], self.MT[k] = W.M[k], W.MT[k]
         self.W = W[0]
-        self.W.M, self.W.MT = &self.M[0], &self.MT[0]
+        self.kept.attach(&self.W)
+        for k in range(W.places):
+            self.W.trans[k], self.W.M[k], self.W.MT[k] = W.trans[k], W.M[k], W.MT[k]
+        if W.arcs != NULL:
+            for k in range(W.places):
+                self.W.S[k], self.W.ST[k] = W.S[k], W.ST[k]
         if not complete:
             self.scorer = self.scorer or Scorer(self.layout)
             self.scorer.use(w)
@@ -213,41 +276,43 @@ cdef class Curvature:
         gather(&self.W, s, i, X)
         if not isfinite(forward(&self.W, s, i, X)):
             return False
-        if X.scaled and self.ad:
-            differentiate(&self.W, &self.direction.V, s, i, X, scale, room.dX)
-            gradient.add(s, i, room.dX)
-            return True
-        backward(&self.W, s, i, X)
-        if X.scaled and not pairs:
+        if X.scaled and not pairs and not self.ad:
+            backward(&self.W, s, i, X)
             inverse_sums(T, X)
             self.plain_way(T, X.a, X.b, X.x, scale, room, NULL, 0)
             scatter_nodes(s, &gradient.view.nodes, i, self.W.L, self.W.LP, room.dX.psi)
             if not self.summed:
-                simd.axpy(X.L * X.LP, self.weight[i], X.edge, &room.expected[0])
+                simd.axpy(X.places, self.weight[i], X.edge, &room.expected[0])
             return True
-        if not pairs:   # in the log domain: once more, with room for the pair marginals
-            if not lattice_fit(X, T, True):
-                return False
-            gather(&self.W, s, i, X)
-            forward(&self.W, s, i, X)
-            backward(&self.W, s, i, X)
-            pair_marginals(&self.W, T, X)
-        marginal_way(&self.direction.V, s, i, X, scale, room.dX)
+        if self.W.arcs != NULL:
+            with gil:
+                room.make_all_pairs()
+            return room.all_pairs.product(&self.W, &self.direction.V, self.ad, s, i, scale, gradient)
+        if not other_way(&self.W, &self.direction.V, self.ad, s, i, scale, X, room.dX):
+            return False
         gradient.add(s, i, room.dX)
         return True
 
     cdef void plain_way(self, int64_t T, const double* a, const double* b, const double* y, double scale, Workspace room,
                         const double* soon, int64_t n_soon) noexcept nogil:
         cdef Lattice* dX = room.dX
+        cdef const Arcs* arcs = self.W.arcs
+        cdef ArcRows into, rows
+        if arcs != NULL:
+            into = [arcs.into, arcs.source, self.W.ST, self.W.MT]
+            rows = [arcs.ptr, arcs.to, self.W.S, self.W.M]
+            simd.arcs_tangent(T, self.W.L, self.W.LP, &into, &rows, self.direction.V.MT, self.direction.V.M, self.W.base, a, b, y, dX.psi,
+                              scale, dX.x, dX.a, dX.b, dX.v, dX.psi, &room.C[0])
+            return
         simd.tangent(T, self.W.L, self.W.LP, self.W.M, self.W.MT, self.direction.V.M, self.direction.V.MT, a, b, y, dX.psi, scale,
                      dX.x, dX.a, dX.b, dX.v, dX.psi, &room.C[0], soon, n_soon)
 
     cdef void finish(self, double scale, Gradient gradient, Workspace room, int thread) noexcept nogil:
         """The label pairs of the plain way."""
         cdef int64_t k
-        for k in range(self.W.L * self.W.LP):
+        for k in range(self.W.places):
             gradient.edge[k] += self.W.M[k] * room.C[k]
-            gradient.edge[k] += self.direction.trans[k] * scale * (self.expected[thread, k] + room.expected[k])
+            gradient.edge[k] += self.direction.V.trans[k] * scale * (self.expected[thread, k] + room.expected[k])
 
 
 cdef void inverse_sums(int64_t T, Lattice* X) noexcept nogil:
@@ -261,6 +326,25 @@ cdef void inverse_sums(int64_t T, Lattice* X) noexcept nogil:
 
 
 # ---- the other ways --------------------------------------------------------------------------------------------------
+
+cdef bint other_way(const Weights* W, const Weights* V, bint ad, const Tokens* s, int64_t i, double scale, Lattice* X,
+                    Lattice* dX) noexcept nogil:
+    """The tangents of sequence i, after forward, in q, edge and P of dX; False: no memory."""
+    cdef int64_t T = s.seq[i + 1] - s.seq[i]
+    if X.scaled and ad:
+        differentiate(W, V, s, i, X, scale, dX)
+        return True
+    if s.pairs.ptr == NULL:     # in the log domain: once more, with room for the pair marginals
+        if not lattice_fit(X, T, True):
+            return False
+        gather(W, s, i, X)
+        forward(W, s, i, X)
+    backward(W, s, i, X)
+    if s.pairs.ptr == NULL:
+        pair_marginals(W, T, X)
+    marginal_way(V, s, i, X, scale, dX)
+    return True
+
 
 cdef void pair_marginals(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
     """P of a sequence without pair attributes, after backward in the log domain."""

@@ -6,19 +6,23 @@ The weight vector is a row of blocks, L labels and A attributes:
     transitions       one weight for each label pair (i, j) of the plain B line
     pair blocks       attribute b of a B line with macros owns w[pair_ptr[b]:pair_ptr[b+1]], one for each of its label pairs
 
-`observed` makes a weight for what was seen together in training, `full` for everything. A label pair is kept as the
-number i * L + j, the previous label first.
+`observed` makes a weight for what was seen together in training, `full` for everything; `auto`, for transitions, is full up
+to MANY labels. A label pair is kept as the number i * L + j, the previous label first.
 
 Attributes are numbered so that those with many labels come first: `dense` of them are seen with at least DENSE of the
 labels, and the objective spreads their blocks to whole rows of L, which vector instructions add several at a time.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from ._blocks import ArcList
 from ._layout import observed_labels, renumber
 
+MANY = 64  # labels above which `auto` makes weights for the label pairs seen in training, not for all
+SPARSE = 1 / 12  # share of the label pairs up to which a list of them is quicker than all
 DENSE = 1 / 7  # share of the labels from which a block is worth a whole row
 
 
@@ -33,10 +37,28 @@ class Layout:
     transition: np.ndarray  # int32[K], K = L*L (all), observed pairs, or 0 without a plain B line
     pair_ptr: np.ndarray  # int64[P+1], counted from the start of the vector
     pair: np.ndarray  # int32[pair_ptr[P] - pair_ptr[0]]
+    lattice: str = "auto"  # what sequences are summed over: "arcs", "dense" (all label pairs), or auto: what is quicker
+
+    @cached_property
+    def arcs(self):
+        """The label pairs as a list for the lattice, where they are few; None: it takes all L x L."""
+        return ArcList(self.transition, self.n_labels) if self.sparse else None
 
     @property
     def n_attributes(self):
         return len(self.ptr) - 1
+
+    @property
+    def sparse(self):
+        """Whether the lattice goes by arcs. Attributes on label pairs give every position a matrix of its own."""
+        if self.lattice != "auto":
+            return self.lattice == "arcs"
+        return len(self.pair) == 0 and len(self.transition) < SPARSE * self.n_labels**2
+
+    @property
+    def n_pairs(self):
+        """Label pairs that a lattice sums over one by one."""
+        return len(self.transition) if self.sparse else self.n_labels**2
 
     @property
     def n_blocks(self):
@@ -140,7 +162,7 @@ def _label_pairs(corpus, n_labels):
 
 
 def _transitions(corpus, n_labels, transitions):
-    if transitions == "full":
+    if transitions == "full" or (transitions == "auto" and n_labels <= MANY):
         return np.arange(n_labels * n_labels, dtype=np.int32)
     key = _label_pairs(corpus, n_labels)
     return np.unique(key[key >= 0]).astype(np.int32)

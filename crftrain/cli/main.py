@@ -138,7 +138,7 @@ for command in (tag, evaluate, showing.dump, showing.info, showing.features, sho
 )
 @click.option("--l1", "l1s", type=STRENGTHS, help="Absolute penalty: X or X/n; a list is a path; auto.  [default: 0]")
 @setting("--features", help="Weights for pairs of attribute and label seen in training, or for all.")
-@setting("--transitions", help="Weights for all pairs of labels, or for those seen.")
+@setting("--transitions", help="Weights for all pairs of labels, or for those seen; auto: all of up to 64 labels.")
 @setting("--min-freq", help="Drop attributes that occur fewer than N times.")
 @setting("--format", help="Columns (conll), CRFsuite's items, CoNLL-U, JSON lines, word|TAG; auto: by the first lines of a file.")
 @setting("--fields", metavar="A,B,..", help="Fields of CoNLL-U or JSON lines that are columns, the label last.  [default: form,upos]")

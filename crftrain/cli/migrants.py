@@ -13,7 +13,7 @@ CRFsuite    period delta                --tol X
 CRFsuite    linesearch max_linesearch   not needed: there is nothing to choose
 CRFsuite    feature.minfreq             --min-freq N
 CRFsuite    feature.possible_states     --features full
-CRFsuite    feature.possible_transitions  --transitions full, which is the default
+CRFsuite    feature.possible_transitions  --transitions full, the default up to 64 labels
 CRFsuite    calibration.eta             --eta auto, an option of -a sgd
 CRFsuite    calibration.rate calibration.samples calibration.candidates calibration.max_trials  --eta auto, an option of -a sgd
 CRFsuite    -g --split -x --cross-validate  --folds N

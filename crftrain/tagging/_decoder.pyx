@@ -7,6 +7,8 @@ to be others in the node scores. So one lattice serves all questions.
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
+from dataclasses import replace
+
 import numpy as np
 
 from .._kernels cimport (
@@ -89,7 +91,9 @@ cdef class Answers:
 
 
 cdef class Decoder:
-    cdef Scorer scorer
+    cdef Scorer scorer                  # by arcs where label pairs with weights are few
+    cdef Scorer dense                   # of all label pairs, for questions about each of them
+    cdef object layout, w
     cdef bint ends
     cdef const uint8_t[::1] first, last
     cdef double[::1] legal_pairs        # 0 or -inf, rows of LP: what posterior decoding goes by
@@ -99,8 +103,10 @@ cdef class Decoder:
         cdef int64_t i, j
         cdef int LP
         cdef const uint8_t[:, ::1] pairs
-        self.scorer = Scorer(layout)
-        self.scorer.use(w)
+        self.layout, self.w, self.dense = layout, w, None
+        self.scorer = Scorer(layout) if legal is None else self.over_all_pairs()
+        if legal is None:
+            self.scorer.use(w)
         LP, self.ends = self.scorer.W.LP, legal is not None
         self.legal_pairs = np.zeros(layout.n_labels * LP)
         if legal is not None:
@@ -111,28 +117,38 @@ cdef class Decoder:
                         self.scorer.W.trans[i * LP + j] = self.legal_pairs[i * LP + j] = -INFINITY
             set_transitions(&self.scorer.W)
 
+    cdef Scorer over_all_pairs(self):
+        if self.scorer is not None and self.scorer.W.arcs == NULL:
+            return self.scorer
+        if self.dense is None:
+            scorer = Scorer(replace(self.layout, lattice="dense"))
+            (<Scorer> scorer).use(self.w)
+            self.dense = scorer
+        return self.dense
+
     def decode(self, Sequences sequences, query=Query()):
         """The query's answers: a Decoded."""
         cdef const Tokens* s = &sequences.s
+        cdef Scorer scorer = self.over_all_pairs() if query.n > 1 or query.posterior or query.chunks is not None else self.scorer
+        cdef const Weights* W = &scorer.W
         cdef int64_t i
         cdef bint room
-        cdef Answers answers = Answers(query, sequences.n, s.seq[sequences.n], self.scorer.W.L, self.scorer.W.LP)
-        cdef Lattice* X = lattice_new(self.scorer.W.L)
+        cdef Answers answers = Answers(query, sequences.n, s.seq[sequences.n], W.L, W.LP)
+        cdef Lattice* X = lattice_new(W.L, W.arcs)
         room = X != NULL
         with nogil:
             for i in range(sequences.n):
                 room = room and lattice_fit(X, s.seq[i + 1] - s.seq[i], s.pairs.ptr != NULL)
                 if not room:
                     break
-                self.answer(s, i, X, answers)
+                self.answer(W, s, i, X, answers)
         lattice_free(X)
         if not room:
             raise MemoryError("the lattice of a sequence does not fit into memory")
         return answers.decoded(constrained=self.ends)
 
-    cdef int answer(self, const Tokens* s, int64_t i, Lattice* X, Answers to) except -1 nogil:
+    cdef int answer(self, const Weights* W, const Tokens* s, int64_t i, Lattice* X, Answers to) except -1 nogil:
         """All that is asked of one sequence."""
-        cdef const Weights* W = &self.scorer.W
         cdef int64_t first = s.seq[i], T = s.seq[i + 1] - first
         gather(W, s, i, X)
         if to.masked:

@@ -34,7 +34,7 @@ DEFAULTS = {
     "threads": 1,
     "seed": 1,
     "features": "observed",
-    "transitions": "full",
+    "transitions": "auto",
     "min_freq": 0,
     "format": "auto",
     "encoding": "utf-8",
@@ -47,7 +47,7 @@ DEFAULTS = {
 CHOICES = {
     "select": ("score", "likelihood"),
     "features": ("observed", "full"),
-    "transitions": ("full", "observed"),
+    "transitions": ("auto", "full", "observed"),
     "format": ("auto", "conll", "items", "conllu", "jsonl", "pipes"),
 }
 LEAST = {  # whole numbers

@@ -55,7 +55,7 @@ class Training:
         touched = int(np.diff(layout.ptr)[nodes.attr].sum())
         if pairs is not None and len(pairs.attr):
             touched += int(np.diff(layout.pair_ptr)[pairs.attr].sum())
-        counts = {"n_pair_features": len(layout.pair), "n_occurrences": len(nodes.attr), "n_touched": touched}
+        counts = {"n_pair_features": len(layout.pair), "n_pairs": layout.n_pairs, "n_occurrences": len(nodes.attr), "n_touched": touched}
         return SimpleNamespace(**self.facts, **counts, listed_bytes=listed_bytes(self.corpus, layout))
 
 
@@ -122,9 +122,12 @@ def describe(settings, training, heldout=None):
         found = f"{facts.n_features:,} features take {need / MEGABYTE:,.0f} MB ({told}), and {free / MEGABYTE:,.0f} MB are free"
         raise TrainingError(algorithm.name, found, f"less: {algorithm.lighter}")
     corpus = sum(array.nbytes for array in training.corpus.arrays())
+    n_pairs, every, pairs = len(training.layout.transition), facts.n_labels**2, ""
+    if settings.transitions == "auto" and 0 < n_pairs < every:
+        pairs = f"\nmany labels: the {n_pairs:,} label pairs seen have weights, not all {every:,} (transitions full: all)"
     return (
         f"{facts.n_sequences:,} sequences, {facts.n_tokens:,} tokens, {facts.n_labels:,} labels, {facts.n_attributes:,} attributes\n"
-        f"{facts.n_features:,} features; memory: {told}, corpus {corpus / MEGABYTE:,.0f} MB"
+        f"{facts.n_features:,} features; memory: {told}, corpus {corpus / MEGABYTE:,.0f} MB{pairs}"
     )
 
 

@@ -48,6 +48,16 @@ typedef struct {
     double entries, slope, straight;
 } Table;
 
+/* Label pairs of one label after another: row j has those at ptr[j] .. ptr[j + 1] with their other label, in its order.
+ * S = M - base, where base is what M is for all pairs that are not listed. */
+typedef struct {
+    const int64_t *ptr;
+    const int32_t *label;
+    const double *S, *M;
+} ArcRows;
+
+#define LANES 8 /* sequences side by side */
+
 typedef struct {
     const char *name;
 
@@ -134,6 +144,35 @@ typedef struct {
 
     /* and one with, s <- |(s, g)|, w <- S(w - alpha g, alpha l1) / (1 + alpha l2) */
     void (*adagrad_step)(int64_t n, double eta, double delta, double l2, double l1, double *w, double *s, const double *g);
+
+    /* out[j] = base total + sum of S p over row j: one step of forward with the arcs into each label. total is the sum of p,
+     * which is not negative. */
+    void (*arcs_forward)(int L, const ArcRows *A, double base, const double *p, double total, double *out);
+
+    /* The same for b = M v with the arcs from each label; q = a o b, and edge[k] += a v of arc k */
+    void (*arcs_backward)(int L, const ArcRows *A, double base, const double *v, double total, const double *a, double *b, double *q,
+                          double *edge);
+
+    /* tangent with arcs into and out of each label; R = M o (tangents of the arcs' scores), RT the same by the label they lead into */
+    void (*arcs_tangent)(int64_t T, int L, int LP, const ArcRows *into, const ArcRows *out, const double *RT, const double *R, double base,
+                         const double *a, const double *b, const double *y, const double *r, double scale, double *u, double *A, double *B,
+                         double *du, double *q, double *C);
+
+    /* log sum exp over n numbers; -inf if all are, NaN if one is */
+    double (*log_sum)(int64_t n, const double *s);
+
+    /* viterbi with trans[k] for the arcs from each label and 0 for all other pairs; high[i] is the largest of row i, 0 among them.
+     * `work` has room for 3 L. */
+    void (*arcs_viterbi)(int L, const int64_t *ptr, const int32_t *label, const double *trans, const double *high, const double *previous,
+                         const double *psi, double *next, int32_t *from, int32_t *work);
+
+    /* Eight sequences at once, label j of sequence s at p[j * LANES + s]. next = x o (p M) / z where p sums to 1; z the sums. A lane
+     * whose x is 0 is at rest. */
+    void (*lanes_forward)(int L, const ArcRows *A, double base, const double *p, const double *x, double *next, double *z);
+
+    /* v = x o b / z;  b <- M v;  edge[k * LANES ...] += a v of arc k;  a <- a o b. A lane at rest has 0 for 1 / z and b = rest = 1. */
+    void (*lanes_backward)(int L, const ArcRows *A, double base, const double *x, const double *inverse_z, const double *rest, double *a,
+                           double *v, double *b, double *edge);
 } Simd;
 
 /* base, v3 (AVX2 and FMA) or v4 (AVX-512); "" picks the best one. NULL where the CPU lacks what was wished for. */

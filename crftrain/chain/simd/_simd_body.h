@@ -618,6 +618,7 @@ static void FN(exchange)(int64_t n, double *x, float *memory) {
 #include "_simd_rates.h"
 #include "_simd_table.h"
 #include "_simd_adagrad.h"
+#include "_simd_arcs.h"
 
 static const Simd FN(table) = {
     .name = NAME, .gather = FN(gather), .scatter = FN(scatter), .gather_listed = FN(gather_listed),
@@ -626,6 +627,8 @@ static const Simd FN(table) = {
     .settle_rows = FN(settle_rows), .dot = FN(dot), .axpy = FN(axpy), .tangent = FN(tangent), .log_sums = FN(log_sums),
     .keep_present = FN(keep_present), .exchange = FN(exchange), .scatter_rated = FN(scatter_rated), .fade = FN(fade),
     .adapt = FN(adapt), .look_up = FN(look_up), .adagrad_sleep = FN(adagrad_sleep), .adagrad_step = FN(adagrad_step),
+    .arcs_forward = FN(arcs_forward), .arcs_backward = FN(arcs_backward), .arcs_tangent = FN(arcs_tangent), .log_sum = FN(log_sum),
+    .arcs_viterbi = FN(arcs_viterbi), .lanes_forward = FN(lanes_forward), .lanes_backward = FN(lanes_backward),
 };
 
 #undef V

@@ -17,9 +17,9 @@ cdef double FLAT = 1e-8         # no search where |g|^2 is not larger
 cdef class SampledSteps(Sequential):
     """What SAG, SAGA and SVRG share: draws, and the constant of each unit."""
 
-    def __init__(self, problem, w, rng, *, sampler, order=None, batch=1, skip=True, first=1.0):
+    def __init__(self, problem, w, rng, *, sampler, order=None, batch=1, skip=True, first=1.0, all_pairs=False):
         """sampler(n, rng, l2=, first=) makes one; order: the first draws, if not the sampler's."""
-        Sequential.__init__(self, problem, w, batch=batch, skip=skip)
+        Sequential.__init__(self, problem, w, batch=batch, skip=skip, all_pairs=all_pairs)
         self.sequences.list_distinct()
         self.sampler, self.l2 = sampler(self.n_units, rng, l2=problem.l2, first=first), problem.l2
         self.losses = np.zeros(self.n_units)

@@ -75,7 +75,7 @@ cdef class ProxSagaSteps(SagaSteps):
 
     def __init__(self, problem, w, rng, **options):
         SagaSteps.__init__(self, problem, w, rng, **options)
-        self.prox = ProxWeights(problem.layout, w, self.n_units, l2=problem.l2, l1=problem.l1)
+        self.prox = ProxWeights(self.lazy.layout, w, self.n_units, l2=problem.l2, l1=problem.l1)
         self.lazy = self.local.lazy = self.prox
 
     def move_to(self, problem):
@@ -113,7 +113,7 @@ cdef class ProxSagaSteps(SagaSteps):
     cdef void wake_edges(self, double omega) noexcept nogil:
         cdef int64_t k
         self.prox.last[self.prox.last.shape[0] - 1] = self.prox.k
-        for k in range(self.X.L * self.X.LP):
+        for k in range(self.X.places):
             if self.prox.exists[k]:
                 self.prox.step_awake(&self.prox.v_edge[k], self.prox.d_edge[k], self.X.edge[k], omega)
 

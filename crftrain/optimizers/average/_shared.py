@@ -68,6 +68,7 @@ class AveragedGradient(Optimiser):
             batch=batch,
             skip=skip,
             first=initial_constant,
+            all_pairs=kind is TABLES["marginals"],
         )
         self.correction = 1.0  # exact gap / estimated gap, when last compared
         self.warm = bool(w.any())

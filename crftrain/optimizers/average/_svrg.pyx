@@ -38,7 +38,7 @@ cdef class SvrgSteps(SampledSteps):
 
     cdef bint subtract_anchor(self, int64_t u) noexcept nogil:
         """X -= the same at the anchor, sequence by sequence."""
-        cdef int64_t i, k, t, size = self.X.L * self.X.LP
+        cdef int64_t i, k, t, size = self.X.places
         cdef double c = self.scale
         for i in range(self.units[u], self.units[u + 1]):
             if isnan(loss_and_residual(&self.anchor.W, self.s, i, self.Y)):

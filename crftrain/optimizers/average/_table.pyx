@@ -65,21 +65,25 @@ cdef class Table:
 
 cdef class Mixed(Table):
     cdef Store nodes, edges
+    cdef int64_t size                       # label pairs of a unit
 
     @staticmethod
     def numbers(facts, units):
-        return facts.n_tokens * facts.n_labels + units * facts.n_labels ** 2
+        return facts.n_tokens * facts.n_labels + units * facts.n_pairs
 
     def __init__(self, make, Problem problem, units):
         cdef int L = problem.n_labels
-        self.pairs = False
-        self.nodes, self.edges = make(problem.n_tokens * L), make((len(units) - 1) * L * L)
+        self.pairs, self.size = False, problem.layout.n_pairs
+        self.nodes, self.edges = make(problem.n_tokens * L), make((len(units) - 1) * self.size)
         self.stores = {"nodes": self.nodes, "edges": self.edges}
 
     cdef void change(self, Sequential at, int64_t u, Change how) noexcept nogil:
         cdef Lattice* X = at.X
         how(self.nodes, at.first(u) * X.L, X.q, at.length(u), X.L, X.LP)
-        how(self.edges, u * X.L * X.L, X.edge, X.L, X.L, X.LP)
+        if X.arcs == NULL:
+            how(self.edges, u * self.size, X.edge, X.L, X.L, X.LP)
+        else:
+            how(self.edges, u * self.size, X.edge, 1, self.size, self.size)
 
 
 cdef class Marginals(Table):
@@ -125,19 +129,19 @@ cdef class Sparse(Table):
     @staticmethod
     def numbers(facts, units):
         """At most: blocks that come twice in a unit are stored once, which is counted when the table is made."""
-        return facts.n_touched + units * facts.n_labels ** 2
+        return facts.n_touched + units * facts.n_pairs
 
     def __init__(self, make, Problem problem, units):
         self.pairs = False
         self.begin = gradient_entries(problem, units)
         self.values = make(self.begin[len(units) - 1])
-        self.block = np.zeros(max(1, problem.n_labels ** 2))
+        self.block = np.zeros(max(1, problem.n_labels))
         self.stores = {"values": self.values}
 
     cdef int exchange(self, Sequential at, int64_t u) noexcept nogil:
         """Block by block in the order of LocalGradient, the transitions, then the pair attributes."""
         cdef Lattice* X = at.X
-        cdef int64_t first = at.first(u), T = at.length(u), k, p, at_value = self.begin[u], n, size = X.L * X.LP
+        cdef int64_t first = at.first(u), T = at.length(u), k, p, at_value = self.begin[u], n
         cdef int32_t a
         cdef const int64_t* ptr = at.lazy.v.nodes.ptr
         cdef double* row
@@ -160,9 +164,12 @@ cdef class Sparse(Table):
             for p in range(n):
                 at.lazy.d.vector[ptr[a] + p] += at.local.w[at.local.ptr[k] + p]
             at_value += n
-        self.values.swap(at_value, X.edge, X.L, X.L, X.LP)
-        at_value += X.L * X.L
-        simd.axpy(size, 1.0, X.edge, &at.lazy.d_edge[0])
+        if X.arcs == NULL:
+            self.values.swap(at_value, X.edge, X.L, X.L, X.LP)
+        else:
+            self.values.swap(at_value, X.edge, 1, X.arcs.n, X.arcs.n)
+        at_value += X.L * X.L if X.arcs == NULL else X.arcs.n
+        simd.axpy(X.places, 1.0, X.edge, &at.lazy.d_edge[0])
         if at.s.pairs.ptr != NULL:
             self.exchange_pairs(at, first, T, at_value)
         return 0
@@ -200,7 +207,7 @@ def gradient_entries(Problem problem, const int64_t[::1] units):
     begin_array = np.zeros(units.shape[0], np.int64)
     cdef int64_t[::1] begin = begin_array
     for u in range(units.shape[0] - 1):
-        first, end, n = s.seq[units[u]], s.seq[units[u + 1]], problem.n_labels ** 2
+        first, end, n = s.seq[units[u]], s.seq[units[u + 1]], problem.layout.n_pairs
         for k in range(s.nodes.ptr[first], s.nodes.ptr[end]):
             if seen[s.nodes.attr[k]] != u:
                 seen[s.nodes.attr[k]] = u

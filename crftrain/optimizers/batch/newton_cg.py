@@ -149,7 +149,8 @@ class NewtonCG(Optimiser):
 
 
 def memory(facts, options):
-    kept = kept_bytes(facts.n_tokens, facts.n_labels) if options["hvp"] == "dp" else 0
+    keeps = options["hvp"] == "dp" and facts.n_pairs == facts.n_labels**2
+    kept = kept_bytes(facts.n_tokens, facts.n_labels) if keeps else 0
     part = kept_sequences(options["cache"], facts.n_sequences, kept) / max(facts.n_sequences, 1)
     pairs = 32 * kept_pairs(options["pairs"], facts) * facts.n_features
     weights, listed = (88 + 16 * options["precondition"]) * facts.n_features, facts.listed_bytes * fitting(1, facts.listed_bytes)

@@ -128,8 +128,8 @@ cdef class NgdSteps(OrderedSteps):
             if not self.take_pairs(first, T, c):
                 return False
         else:
-            self.transform.apply(L * LP, c, self.X.edge)
-            simd.axpy(L * LP, 1.0, self.X.edge, &self.lazy.v_edge[0])
+            self.transform.apply(self.X.places, c, self.X.edge)
+            simd.axpy(self.X.places, 1.0, self.X.edge, &self.lazy.v_edge[0])
         self.weights.shrink(1 / (1 + eta * self.l2))
         return True
 

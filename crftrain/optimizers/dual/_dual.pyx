@@ -49,7 +49,7 @@ cdef class Parts:
 cdef class DualSteps(Sequential):
     def __init__(self, problem, w, *, sampler, order, by_position):
         """order: the first draws, if not the sampler's; by_position: which marginals of label pairs are kept."""
-        Sequential.__init__(self, problem, w)
+        Sequential.__init__(self, problem, w, all_pairs=True)
         self.mu = Parts(self, by_position)
         self.sampler, self.C = sampler, problem.l2 * problem.n_sequences
         self.warm = bool(np.any(w))

@@ -114,7 +114,7 @@ cdef class OegSteps(DualSteps):
         cdef double log_z
         cdef Lattice* Z
         if self.Y.pair_capacity < T:
-            Z = lattice_new(self.X.L)
+            Z = lattice_new(self.X.L, NULL)
             if Z == NULL or not lattice_fit(Z, T, True):
                 lattice_free(Z)
                 return NAN

@@ -49,7 +49,7 @@ cdef class LocalUpdate(LocalGradient):
         for k in range(self.n_sparse):
             p = v.ptr[self.sparse[k]]
             self.put(self.w + self.ptr[k], self.ptr[k + 1] - self.ptr[k], v.w + p, d.w + p)
-        self.put(X.edge, self.L * self.LP, &self.lazy.v_edge[0], &self.lazy.d_edge[0])
+        self.put(X.edge, X.places, &self.lazy.v_edge[0], &self.lazy.d_edge[0])
         if s.pairs.ptr == NULL:
             return square
         own.w = numbers_from(&self.pair_vector[0], own.ptr[0])

@@ -142,7 +142,7 @@ cdef class LocalGradient:
         for k in range(self.ptr[self.n_sparse]):
             x = self.w[k]
             square += x * x
-        return square + simd.dot(self.L * self.LP, X.edge, X.edge)
+        return square + simd.dot(X.places, X.edge, X.edge)
 
     cdef void keep_present_labels(self) noexcept nogil:
         """A row may hold numbers for weights that do not exist; here is the way for more labels than bits."""
@@ -177,7 +177,7 @@ cdef class LocalGradient:
         cdef double square = 0
         blocks.w = numbers_from(&self.pair_vector[0], blocks.ptr[0])
         scatter_pairs(s, &blocks, first, T, X)
-        W.L, W.LP, W.pairs, W.trans = self.L, self.LP, blocks, X.edge
+        W.L, W.LP, W.arcs, W.pairs, W.trans = self.L, self.LP, NULL, blocks, X.edge
         gather_pairs(&W, s, first, T, e)
         for k in range(s.pairs.ptr[first], s.pairs.ptr[first + T]):
             b = s.pairs.attr[k]

@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 
 from ..._kernels cimport Lattice, Tokens, Weights
+from ...chain._blocks cimport Transitions
 from ...chain._sequences cimport Sequences
 from ..weights._lazy cimport LazyWeights
 from ...chain._problem cimport Problem
@@ -19,7 +20,8 @@ cdef class Sequential:
     cdef Weights trial                  # transitions of a trial
     cdef double* pair_scores            # [T][L][LP] e(g), where there are pair attributes
     cdef int64_t pair_room              # numbers there is room for
-    cdef double[::1] trial_trans, trial_M, trial_MT, edge_sum
+    cdef Transitions trial_transitions
+    cdef double[::1] trial_trans, edge_sum
     cdef LocalGradient local
     cdef readonly int64_t n_units
     cdef readonly int64_t[::1] units    # [n_units+1] first sequence of each

@@ -16,6 +16,8 @@ from libc.math cimport NAN, isfinite, isnan
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..._kernels cimport (
@@ -30,7 +32,7 @@ from ..._kernels cimport (
     set_transitions,
     tokens_between_signals,
 )
-from ...chain._blocks cimport aligned
+from ...chain._blocks cimport Transitions, aligned
 from ...chain._sequences cimport Sequences
 
 from ...errors import TrainingError
@@ -41,22 +43,22 @@ cdef int32_t MOST = 20          # the longest run of searches left out is 2^(MOS
 
 
 cdef class Sequential:
-    def __init__(self, Problem problem, double[::1] w, *, batch=1, skip=True, lazy=None):
-        """lazy: the LazyWeights of a subclass' own kind."""
+    def __init__(self, Problem problem, double[::1] w, *, batch=1, skip=True, lazy=None, all_pairs=False):
+        """lazy: the LazyWeights of a subclass' own kind; all_pairs: a lattice of all label pairs, for those who need each one's number."""
         cdef int L = problem.n_labels
         self.problem = problem
-        self.lazy = LazyWeights(problem.layout, w) if lazy is None else lazy
+        layout = replace(problem.layout, lattice="dense") if all_pairs else problem.layout
+        self.lazy = LazyWeights(layout, w) if lazy is None else lazy
         self.local = LocalGradient(self.lazy)
         self.skipping = skip
         Sequential.turn_to(self, problem.sequences, batch=batch)
         self.scale = <double> self.n_units / problem.n_sequences
-        self.X, self.Y = lattice_new(L), lattice_new(L)
+        self.X, self.Y = lattice_new(L, self.lazy.W.arcs), lattice_new(L, self.lazy.W.arcs)
         if self.X == NULL or self.Y == NULL:
             raise MemoryError()
-        size = L * self.X.LP
-        self.edge_sum, self.trial_trans, self.trial_M, self.trial_MT = aligned(size), aligned(size), aligned(size), aligned(size)
-        self.trial.L, self.trial.LP = L, self.X.LP
-        self.trial.trans, self.trial.M, self.trial.MT = &self.trial_trans[0], &self.trial_M[0], &self.trial_MT[0]
+        self.edge_sum, self.trial_transitions = aligned(self.X.places), Transitions(self.lazy.layout)
+        self.trial.L, self.trial.LP, self.trial_trans = L, self.X.LP, self.trial_transitions.trans
+        self.trial_transitions.attach(&self.trial)
 
     def __dealloc__(self):
         lattice_free(self.X)
@@ -113,7 +115,7 @@ cdef class Sequential:
 
     cdef double evaluate(self, int64_t u) noexcept nogil:
         """The unit's loss; X holds the gradient's q, edge and P. NaN: no memory, or weights out of range."""
-        cdef int64_t first = self.first(u), T = self.length(u), i, k, size = self.X.L * self.X.LP
+        cdef int64_t first = self.first(u), T = self.length(u), i, k, size = self.X.places
         cdef bint pairs = self.s.pairs.ptr != NULL or self.pairs_wanted
         cdef double f = 0, c = self.scale
         cdef Lattice Z
@@ -144,7 +146,7 @@ cdef class Sequential:
         minus_gold(self.s, i, Z)
         if self.s.pairs.ptr != NULL or self.pairs_wanted:
             fill_pairs(&self.lazy.W, self.s, i, Z)
-        for k in range(Z.L * Z.LP):
+        for k in range(Z.places):
             self.edge_sum[k] += Z.edge[k]
         return f
 
@@ -176,7 +178,7 @@ cdef class Sequential:
 
     cdef double trial_loss(self, int64_t u, double h) noexcept nogil:
         """The unit's loss at w - h g."""
-        cdef int64_t first = self.first(u), T = self.length(u), i, k, size = self.X.L * self.X.LP
+        cdef int64_t first = self.first(u), T = self.length(u), i, k, size = self.X.places
         cdef double f = 0
         cdef Lattice Z
         for k in range(T * self.X.LP):
@@ -230,7 +232,7 @@ cdef void scale_residual(Lattice* X, int64_t T, bint pairs, double c) noexcept n
     """q, edge and P times c."""
     cdef int64_t k
     scale_marginals(X, T, pairs, c)
-    for k in range(X.L * X.LP):
+    for k in range(X.places):
         X.edge[k] *= c
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from ..base import counted
 
 from ..weights._descent cimport DescentWeights
-from ..._kernels cimport Lattice, gather_pairs, lattice_fit, path_score, simd, viterbi
+from ..._kernels cimport Lattice, gather_pairs, lattice_fit, path_score, place, simd, viterbi
 from ..loop._sequential cimport Sequential, window
 from ..loop._blockwise cimport LocalUpdate
 
@@ -102,14 +102,14 @@ cdef class MarginSteps(Sequential):
         cdef const int32_t* y = &self.path[0]
         cdef double* P
         memset(self.X.q + start * LP, 0, (end - start) * LP * sizeof(double))
-        memset(self.X.edge, 0, L * LP * sizeof(double))
+        memset(self.X.edge, 0, self.X.places * sizeof(double))
         for t in range(start, end):
             self.X.q[t * LP + y[t]] += 1
             self.X.q[t * LP + gold[t]] -= 1
         for t in range(max(1, start), min(T, end + 1)):
-            self.X.edge[y[t - 1] * LP + y[t]] += 1
-            self.X.edge[gold[t - 1] * LP + gold[t]] -= 1
-        for k in range(L * LP):
+            self.X.edge[place(self.X.arcs, LP, y[t - 1], y[t])] += 1
+            self.X.edge[place(self.X.arcs, LP, gold[t - 1], gold[t])] -= 1
+        for k in range(self.X.places):
             self.X.edge[k] *= self.lazy.exists[k]
         if pairs:
             for t in range(max(1, start), end):

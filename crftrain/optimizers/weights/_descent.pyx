@@ -54,7 +54,7 @@ cdef class DescentWeights(LazyWeights):
                 p = self.v.nodes.ptr[a]
                 self.pay_block(a, self.v.nodes.ptr[a + 1] - p, self.v.nodes.w + p, self.d.nodes.w + p)
         if T > 1:
-            self.pay_block(self.last.shape[0] - 1, self.W.L * LP, &self.v_edge[0], &self.d_edge[0])
+            self.pay_block(self.last.shape[0] - 1, self.W.places, &self.v_edge[0], &self.d_edge[0])
         if s.pairs.ptr != NULL:
             for k in range(s.pairs.ptr[first], s.pairs.ptr[first + T]):
                 a = s.pairs.attr[k]
@@ -107,7 +107,7 @@ cdef class AveragedWeights(DescentWeights):
             for k in range(T * X.LP):
                 X.q[k] *= -self.betas
             simd.scatter_present(&s.nodes, &self.d.nodes, first, T, X.L, X.LP, X.q)
-            simd.axpy(size, -self.betas, X.edge, &self.d_edge[0])
+            simd.axpy(X.places, -self.betas, X.edge, &self.d_edge[0])
             if s.pairs.ptr != NULL:
                 for k in range(size, T * size):
                     X.P[k] *= -self.betas

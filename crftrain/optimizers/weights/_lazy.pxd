@@ -1,20 +1,20 @@
 """Weights that owe updates, block by block."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int64_t
 
 from ..._kernels cimport Lattice, Tokens, Weights
-from ...chain._blocks cimport BlockView
+from ...chain._blocks cimport BlockView, Transitions
 
 
 cdef class LazyWeights:
     cdef readonly object layout
     cdef BlockView v, d
     cdef double[::1] w                  # the caller's vector
-    cdef const int32_t[::1] transition
+    cdef Transitions transitions        # those of W
     cdef double[::1] last               # [blocks] S when the block last paid; the transitions come last
-    cdef double[::1] v_edge, d_edge     # [L][LP]
-    cdef double[::1] exists             # [L][LP] 1 where a label pair has a weight
-    cdef double[::1] trans, M, MT
+    cdef double[::1] v_edge, d_edge     # [places]
+    cdef double[::1] exists             # [places] 1 where a label pair has a weight
+    cdef double[::1] trans              # [places] of W
     cdef Weights W                      # w = beta v for the kernels, the sparse and dense blocks still without beta
     cdef double beta, S
     cdef int64_t pair_base              # the first pair attribute's place in `last`

@@ -17,8 +17,8 @@ from libc.string cimport memset
 
 import numpy as np
 
-from ..._kernels cimport gather_pairs, padded_labels, scatter_pairs, set_transitions, simd
-from ...chain._blocks cimport aligned
+from ..._kernels cimport gather_pairs, scatter_pairs, set_transitions, simd
+from ...chain._blocks cimport Transitions, aligned
 
 
 cdef double SMALL = 1e-100      # of beta, below which v is scaled
@@ -33,34 +33,31 @@ cdef double larger(double top, double x) noexcept nogil:
 
 cdef class LazyWeights:
     def __init__(self, layout, double[::1] w):
-        cdef int L = layout.n_labels, LP = padded_labels(L)
         cdef int64_t k
         self.layout, self.w = layout, w
         self.v, self.d = BlockView(layout, padded=True), BlockView(layout, padded=True)
         self.v.point_to(w)
         self.d.point_to(np.zeros(layout.n_features))
         self.pair_base = layout.n_attributes
-        self.transition = layout.transition
+        self.transitions = Transitions(layout)
+        self.transitions.attach(&self.W)
         self.last = np.zeros(layout.n_attributes + len(layout.pair_ptr))
-        self.v_edge, self.d_edge, self.exists = aligned(L * LP), aligned(L * LP), aligned(L * LP)
-        self.trans, self.M, self.MT = aligned(L * LP), aligned(L * LP), aligned(L * LP)
-        for k in layout.transition:
-            self.exists[k // L * LP + k % L] = 1
-        self.W.L, self.W.LP = L, LP
+        places, self.trans = self.W.places, self.transitions.trans
+        self.v_edge, self.d_edge, self.exists = aligned(places), aligned(places), aligned(places)
+        for k in self.transitions.place:
+            self.exists[k] = 1
+        self.W.L, self.W.LP = self.v.L, self.v.LP
         self.W.nodes, self.W.pairs = self.v.nodes, self.v.pairs
-        self.W.trans, self.W.M, self.W.MT = &self.trans[0], &self.M[0], &self.MT[0]
         self.read_w()
 
     def read_w(self):
         """Start from what w holds now; d stays."""
-        cdef int64_t k, p = self.layout.transitions.start
-        cdef int L = self.W.L, LP = self.W.LP
+        cdef int64_t k
         self.beta, self.S = 1.0, 0.0
         self.last[:] = 0
         self.v.spread_rows()
-        for k in self.layout.transition:
-            self.v_edge[k // L * LP + k % L] = self.w[p]
-            p += 1
+        for k in range(self.transitions.n):
+            self.v_edge[self.transitions.place[k]] = self.w[self.transitions.first + k]
 
     cdef void settle(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil:
         """Bring the blocks of T tokens, and the transitions, up to date."""
@@ -72,7 +69,7 @@ cdef class LazyWeights:
         b = self.last.shape[0] - 1
         owed = self.S - self.last[b]
         if owed != 0:
-            simd.axpy(self.W.L * self.W.LP, -owed, &self.d_edge[0], &self.v_edge[0])
+            simd.axpy(self.W.places, -owed, &self.d_edge[0], &self.v_edge[0])
             self.last[b] = self.S
         if s.pairs.ptr != NULL:
             for k in range(s.pairs.ptr[first], s.pairs.ptr[first + T]):
@@ -91,14 +88,14 @@ cdef class LazyWeights:
         for t in range(T):      # one by one: settle has brought the blocks near, none need be fetched ahead
             simd.gather(&s.nodes, &self.v.nodes, first + t, 1, L, LP, psi + t * LP)
         if s.pairs.ptr != NULL:
-            for k in range(L * LP):
+            for k in range(self.W.places):
                 self.trans[k] = self.v_edge[k]
             gather_pairs(&self.W, s, first, T, e)
             for k in range(L * LP, T * L * LP):
                 e[k] *= beta
         for k in range(T * LP):
             psi[k] *= beta
-        for k in range(L * LP):
+        for k in range(self.W.places):
             self.trans[k] = beta * self.v_edge[k]
         set_transitions(&self.W)
 
@@ -127,11 +124,11 @@ cdef class LazyWeights:
         for a in range(self.pair_base, last_block):
             p = a - self.pair_base
             top = larger(top, self.settle_block(self.v.pairs.ptr[p], self.v.pairs.ptr[p + 1], self.last[a], scale, l2))
-        for k in range(L * LP):
+        for k in range(self.W.places):
             self.v_edge[k] = self.paid(self.v_edge[k], self.d_edge[k], self.last[last_block])
             top = larger(top, scale * self.d_edge[k] + l2 * self.v_edge[k])
-        for k in range(self.transition.shape[0]):
-            self.w[self.v.nodes.ptr[self.pair_base] + k] = self.v_edge[self.transition[k] // L * LP + self.transition[k] % L]
+        for k in range(self.transitions.n):
+            self.w[self.transitions.first + k] = self.v_edge[self.transitions.place[k]]
         self.beta, self.S = 1.0, 0.0
         memset(&self.last[0], 0, self.last.shape[0] * sizeof(double))
         return top
@@ -169,32 +166,28 @@ cdef class LazyWeights:
 
     cdef object in_vector(self, BlockView view, const double[::1] edge):
         """Numbers that live in rows, runs and label pairs, as a vector of F."""
-        cdef int64_t k, p = self.layout.transitions.start
-        cdef int L = self.W.L, LP = self.W.LP
+        cdef int64_t k
         cdef BlockView out = BlockView(self.layout, padded=True)
         vector = np.array(view.vector)
         vector[:view.nodes.ptr[view.n_rows]] = 0        # those live in rows
         out.point_to(vector)
         out.rows[:] = view.rows
         out.add_rows()
-        for k in self.layout.transition:
-            out.vector[p] = edge[k // L * LP + k % L]
-            p += 1
+        for k in range(self.transitions.n):
+            out.vector[self.transitions.first + k] = edge[self.transitions.place[k]]
         return vector
 
     cdef int from_vector(self, const double[::1] vector, BlockView view, double[::1] edge) except -1:
         """The way back."""
         cdef int64_t k, p
-        cdef int L = self.W.L, LP = self.W.LP
         view.vector[:] = vector
         view.spread_rows()
         for p in range(view.nodes.ptr[view.n_rows]):     # those live in rows
             view.vector[p] = 0
-        p = self.layout.transitions.start
-        for k in self.layout.transition:
-            edge[k // L * LP + k % L] = vector[p]
+        for k in range(self.transitions.n):
+            p = self.transitions.first + k
+            edge[self.transitions.place[k]] = vector[p]
             view.vector[p] = 0
-            p += 1
         return 0
 
     cdef void add_to_d(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil:
@@ -202,31 +195,31 @@ cdef class LazyWeights:
         cdef int64_t t
         for t in range(T):
             simd.scatter(&s.nodes, &self.d.nodes, first + t, 1, X.L, X.LP, X.q + t * X.LP)
-        simd.axpy(X.L * X.LP, 1.0, X.edge, &self.d_edge[0])
+        simd.axpy(X.places, 1.0, X.edge, &self.d_edge[0])
         if s.pairs.ptr != NULL:
             scatter_pairs(s, &self.d.pairs, first, T, X)
 
     cdef void add_to_v(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil:
         """v += F' (q, edge, P) of T settled tokens, where there are weights."""
         simd.scatter_present(&s.nodes, &self.v.nodes, first, T, X.L, X.LP, X.q)
-        simd.axpy(X.L * X.LP, 1.0, X.edge, &self.v_edge[0])
+        simd.axpy(X.places, 1.0, X.edge, &self.v_edge[0])
         if s.pairs.ptr != NULL:
             scatter_pairs(s, &self.v.pairs, first, T, X)
 
     def write_mean(self, double[::1] w, double[::1] mean, double c):
         """w = v and mean = v - c d, where beta is 1 and nothing is owed; 0 if all are finite, else NaN. mean may be w if c is 0."""
         cdef const int64_t* ptr = self.v.nodes.ptr
-        cdef int64_t a, p, k, L = self.W.L, LP = self.W.LP, end = ptr[self.pair_base]
+        cdef int64_t a, p, k, LP = self.W.LP, end = ptr[self.pair_base]
         cdef double bad = 0
         for a in range(self.v.n_rows):
             for p in range(ptr[a], ptr[a + 1]):
                 k = a * LP + (p - ptr[a] if self.v.nodes.whole else self.v.nodes.label[p])
                 bad += put(self.v.rows[k], &self.d.rows[k], c, &w[p], &mean[p])
-        for k in range(self.transition.shape[0]):
-            p = self.transition[k] // L * LP + self.transition[k] % L
+        for k in range(self.transitions.n):
+            p = self.transitions.place[k]
             bad += put(self.v_edge[p], &self.d_edge[p], c, &w[end + k], &mean[end + k])
         for p in range(ptr[self.v.n_rows], w.shape[0]):
-            if not end <= p < end + self.transition.shape[0]:
+            if not end <= p < end + self.transitions.n:
                 bad += put(self.v.vector[p], &self.d.vector[p], c, &w[p], &mean[p])
         return bad
 

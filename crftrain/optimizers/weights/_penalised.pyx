@@ -60,7 +60,7 @@ cdef class PenalisedWeights(DescentWeights):
     cdef void descend(self, const Tokens* s, int64_t first, int64_t T, Lattice* X) noexcept nogil:
         """v += F' (q, edge, P) of T tokens, in rows also where there are no weights."""
         simd.scatter(&s.nodes, &self.v.nodes, first, T, X.L, X.LP, X.q)
-        simd.axpy(X.L * X.LP, 1.0, X.edge, &self.v_edge[0])
+        simd.axpy(X.places, 1.0, X.edge, &self.v_edge[0])
         if s.pairs.ptr != NULL:
             scatter_pairs(s, &self.v.pairs, first, T, X)
 
@@ -102,7 +102,7 @@ cdef class PenalisedWeights(DescentWeights):
     def write(self, double[::1] out):
         """out = w with all debts paid, while v, q and u stay as they are; returns the largest |w|, NaN if one is."""
         cdef const int64_t* ptr = self.v.nodes.ptr
-        cdef int64_t a, p, k, first, L = self.W.L, LP = self.W.LP
+        cdef int64_t a, p, k, first, LP = self.W.LP
         cdef double o, top = 0, b = self.beta
         for a in range(self.v.n_rows):
             o = self.owed(a)
@@ -115,8 +115,8 @@ cdef class PenalisedWeights(DescentWeights):
                 top = put(&out[p], b * paid(self.v.vector[p], self.d.vector[p], o), top)
         first = ptr[self.pair_base]
         o = self.owed(self.last.shape[0] - 1)
-        for p in range(self.transition.shape[0]):
-            k = self.transition[p] // L * LP + self.transition[p] % L
+        for p in range(self.transitions.n):
+            k = self.transitions.place[p]
             top = put(&out[first + p], b * paid(self.v_edge[k], self.d_edge[k], o), top)
         for a in range(self.last.shape[0] - 1 - self.pair_base):
             o = self.owed(self.pair_base + a)

@@ -107,7 +107,7 @@ cdef class ProxWeights(LazyWeights):
     cdef double settle_all(self, double scale, double l2) noexcept nogil:
         """Pay everything, write w; returns 0: with l1 the gap is the caller's to find."""
         cdef int64_t a, p, k, last_block = self.last.shape[0] - 1
-        cdef int L = self.W.L, LP = self.W.LP
+        cdef int LP = self.W.LP
         cdef double* w = self.v.pairs.w
         cdef const double* d = self.d.pairs.w
         for a in range(self.pair_base):
@@ -119,11 +119,11 @@ cdef class ProxWeights(LazyWeights):
         for a in range(last_block - self.pair_base):
             for p in range(self.v.pairs.ptr[a], self.v.pairs.ptr[a + 1]):
                 w[p] = self.wake(w[p], d[p], <int64_t> self.last[self.pair_base + a])
-        for k in range(L * LP):
+        for k in range(self.W.places):
             if self.exists[k]:
                 self.v_edge[k] = self.wake(self.v_edge[k], self.d_edge[k], <int64_t> self.last[last_block])
-        for k in range(self.transition.shape[0]):
-            self.w[self.v.nodes.ptr[self.pair_base] + k] = self.v_edge[self.transition[k] // L * LP + self.transition[k] % L]
+        for k in range(self.transitions.n):
+            self.w[self.transitions.first + k] = self.v_edge[self.transitions.place[k]]
         memset(&self.last[0], 0, self.last.shape[0] * sizeof(double))
         self.k = 0
         return 0

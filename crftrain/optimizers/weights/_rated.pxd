@@ -26,6 +26,7 @@ cdef class RatedWeights(LazyWeights):
     cdef int64_t wanted, wanted_end     # the places of blocks of which there shall be a snapshot
     cdef int64_t[::1] seen              # [n_seen] blocks looked at in both halves of this period, in their order
     cdef int64_t n_seen
+    cdef double[::1] row                # room for a row, or for the transitions
     cdef readonly double eta            # the first rate of a weight
     cdef readonly double scale          # a factor of all rates
     cdef readonly double l2

@@ -56,7 +56,7 @@ cdef class RatedWeights(LazyWeights):
         self.visits = <Visit*> &self.visits_memory[0, 0]
         self.seen = np.zeros(self.n_blocks(), np.int64)
         self.eta, self.scale, self.l2, self.period = eta, 1.0, l2, period
-        self.begun = 1
+        self.begun, self.row = 1, aligned(max(self.W.LP, self.W.places))
         self.want()
         self.set_d(np.full(layout.n_features, self.eta))
 
@@ -71,7 +71,7 @@ cdef class RatedWeights(LazyWeights):
             return self.v.nodes.ptr[a + 1] - self.v.nodes.ptr[a]
         if a < self.n_blocks() - 1:
             return self.v.pairs.ptr[a - self.pair_base + 1] - self.v.pairs.ptr[a - self.pair_base]
-        return self.W.L * self.W.LP
+        return self.W.places
 
     cdef inline double* block(self, BlockView view, double* edge, int64_t a) noexcept nogil:
         if a < self.v.n_rows:
@@ -189,8 +189,8 @@ cdef class RatedWeights(LazyWeights):
     def write(self, double[::1] out):
         """out = w with all debts paid, while the weights stay as they are; returns |out|^2, not finite if a number of them is not."""
         cdef const int64_t* ptr = self.v.nodes.ptr
-        cdef int64_t a, p, k, j, edges = self.n_blocks() - 1, L = self.W.L, LP = self.W.LP
-        cdef double* row = &self.trans[0]       # room for a row, or for the transitions, which are made anew for each sequence
+        cdef int64_t a, p, k, edges = self.n_blocks() - 1, L = self.W.L
+        cdef double* row = &self.row[0]
         with nogil:
             for a in range(edges + 1):
                 if a < self.v.n_rows:
@@ -203,9 +203,8 @@ cdef class RatedWeights(LazyWeights):
                 elif a < edges:
                     self.faded(a, &out[0] + (ptr[a] if a < self.pair_base else self.v.pairs.ptr[a - self.pair_base]))
             self.faded(edges, row)
-            for k in range(self.transition.shape[0]):
-                j = self.transition[k]
-                out[ptr[self.pair_base] + k] = row[j // L * LP + j % L]
+            for k in range(self.transitions.n):
+                out[self.transitions.first + k] = row[self.transitions.place[k]]
         return float(np.dot(out, out))
 
     cdef void faded(self, int64_t a, double* out) noexcept nogil:

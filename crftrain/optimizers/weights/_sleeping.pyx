@@ -65,7 +65,7 @@ cdef class SleepingWeights(DescentWeights):
         for a in range(self.last.shape[0] - 1 - self.pair_base):
             p = self.v.pairs.ptr[a]
             self.pay_block(self.pair_base + a, self.v.pairs.ptr[a + 1] - p, self.v.pairs.w + p, self.d.pairs.w + p)
-        self.pay_block(self.last.shape[0] - 1, self.W.L * self.W.LP, &self.v_edge[0], &self.d_edge[0])
+        self.pay_block(self.last.shape[0] - 1, self.W.places, &self.v_edge[0], &self.d_edge[0])
         self.k = 0
         memset(&self.last[0], 0, self.last.shape[0] * sizeof(double))
 
@@ -95,7 +95,7 @@ cdef class SleepingSteps(OrderedSteps):
             self.sleeping.wake(a, ptr[a + 1] - ptr[a], v, d, self.local.w + self.local.ptr[k])
         if T > 1:
             v, d = &self.sleeping.v_edge[0], &self.sleeping.d_edge[0]
-            self.sleeping.wake(self.sleeping.last.shape[0] - 1, self.X.L * LP, v, d, self.X.edge)
+            self.sleeping.wake(self.sleeping.last.shape[0] - 1, self.X.places, v, d, self.X.edge)
         if self.s.pairs.ptr != NULL:
             self.take_pairs(first, T)
         return True

@@ -22,7 +22,7 @@ import numpy as np
 
 from ._descent cimport DescentWeights
 from ...chain._blocks cimport BlockView, Gradient, aligned
-from ...chain._tangent cimport Curvature, Workspace
+from ...chain._tangent cimport Curvature, Workspace, multiply
 from ._sleeping cimport SleepingSteps, SleepingWeights
 
 
@@ -37,7 +37,7 @@ cdef class SmdWeights(SleepingWeights):
         self.mu, self.decay = mu, decay
         self.gain = BlockView(layout, padded=True)
         self.gain.point_to(np.zeros(layout.n_features))
-        self.gain_edge = aligned(self.W.L * self.W.LP)
+        self.gain_edge = aligned(self.W.places)
         self.product = Gradient(layout)
         self.product.view = BlockView(layout, padded=True)
         self.product.use(np.zeros(layout.n_features))
@@ -91,19 +91,19 @@ cdef class SmdSteps(SleepingSteps):
     def __init__(self, problem, w, *, weights, batch=1):
         SleepingSteps.__init__(self, problem, w, weights=weights, batch=batch)
         self.smd = weights
-        self.curvature, self.space = problem.curvature(keep=0), Workspace(problem.n_labels)
+        self.curvature, self.space = problem.curvature(keep=0), Workspace(problem.layout)
 
     cdef bint take(self, int64_t u, double eta) noexcept nogil:
-        return self.multiply(u) and SleepingSteps.take(self, u, eta)
+        return self.turn_along(u) and SleepingSteps.take(self, u, eta)
 
-    cdef bint multiply(self, int64_t u) noexcept nogil:
+    cdef bint turn_along(self, int64_t u) noexcept nogil:
         """h = H u for the unit that was evaluated last. False: failure."""
         cdef int64_t i, k
         self.curvature.W = self.lazy.W
         self.curvature.direction.V.nodes, self.curvature.direction.V.pairs = self.smd.d.nodes, self.smd.d.pairs
-        for k in range(self.X.L * self.X.LP):
-            self.curvature.direction.trans[k] = self.smd.d_edge[k]
-        self.curvature.direction.multiply(&self.lazy.W)
+        for k in range(self.X.places):
+            self.curvature.direction.V.trans[k] = self.smd.d_edge[k]
+        multiply(&self.lazy.W, &self.curvature.direction.V)
         self.space.clear()
         for i in range(self.units[u], self.units[u + 1]):
             if not self.curvature.add_product(self.s, i, self.scale, self.smd.product, self.space):

@@ -1,0 +1,314 @@
+/* Label pairs as a list, see _simd.h: loops in the number of labels and arcs, included by _simd_body.h.
+ *
+ *     out_j = sum_i M_ij p_i = base sum_i p_i + sum over the arcs (i, j) of S_ij p_i          S = M - base
+ *
+ * Where arcs of small M carry nearly all of p, the two terms cancel: such a row, less than CANCELLED of its first term, is summed
+ * again over all labels, each term positive. What is kept has lost 8 bits at most.
+ */
+
+#define CANCELLED (1.0 / 256)
+
+/* Row j, every term of it positive. */
+static double FN(whole_row)(int L, const ArcRows *A, int j, double base, const double *p, int64_t stride) {
+    double off = 0, on = 0;
+    int64_t k = A->ptr[j], end = A->ptr[j + 1];
+    for (int i = 0; i < L; i++) {
+        double x = p[i * stride];
+        if (k < end && A->label[k] == i) on += A->M[k++] * x;
+        else off += x;
+    }
+    return base * off + on;
+}
+
+static void FN(arcs_forward)(int L, const ArcRows *A, double base, const double *p, double total, double *out) {
+    const int64_t *const ptr = A->ptr;
+    const int32_t *const label = A->label;
+    const double *const S = A->S;
+    const double first = base * total, least = CANCELLED * first;
+    for (int j = 0; j < L; j++) {
+        double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+        int64_t k = ptr[j], end = ptr[j + 1];
+        for (; k + 4 <= end; k += 4) {
+            s0 += S[k] * p[label[k]];
+            s1 += S[k + 1] * p[label[k + 1]];
+            s2 += S[k + 2] * p[label[k + 2]];
+            s3 += S[k + 3] * p[label[k + 3]];
+        }
+        for (; k < end; k++) s0 += S[k] * p[label[k]];
+        double sum = first + ((s0 + s1) + (s2 + s3));
+        out[j] = sum >= least ? sum : FN(whole_row)(L, A, j, base, p, 1);
+    }
+}
+
+static void FN(arcs_backward)(int L, const ArcRows *A, double base, const double *v, double total, const double *a, double *b, double *q,
+                              double *edge) {
+    const int64_t *const ptr = A->ptr;
+    const int32_t *const label = A->label;
+    const double *const S = A->S;
+    const double first = base * total, least = CANCELLED * first;
+    for (int i = 0; i < L; i++) {
+        const double c = a[i];
+        double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+        int64_t k = ptr[i], end = ptr[i + 1];
+        for (; k + 4 <= end; k += 4) {
+            double v0 = v[label[k]], v1 = v[label[k + 1]], v2 = v[label[k + 2]], v3 = v[label[k + 3]];
+            s0 += S[k] * v0;
+            s1 += S[k + 1] * v1;
+            s2 += S[k + 2] * v2;
+            s3 += S[k + 3] * v3;
+            edge[k] += c * v0;
+            edge[k + 1] += c * v1;
+            edge[k + 2] += c * v2;
+            edge[k + 3] += c * v3;
+        }
+        for (; k < end; k++) {
+            s0 += S[k] * v[label[k]];
+            edge[k] += c * v[label[k]];
+        }
+        double sum = first + ((s0 + s1) + (s2 + s3));
+        b[i] = sum >= least ? sum : FN(whole_row)(L, A, i, base, v, 1);
+        q[i] = c * b[i];
+    }
+}
+
+/* sum over row j of S x + R y, and base times the sum of x; where S cancels, every term of M by itself */
+INLINE double FN(tangent_row)(int L, const ArcRows *A, const double *R, int j, double base, int cancels, double total, const double *x,
+                              const double *y) {
+    double s = 0, r = 0;
+    int64_t k = A->ptr[j], end = A->ptr[j + 1];
+    if (cancels) {
+        for (int64_t p = k; p < end; p++) r += R[p] * y[A->label[p]];
+        return FN(whole_row)(L, A, j, base, x, 1) + r;
+    }
+    for (; k < end; k++) {
+        s += A->S[k] * x[A->label[k]];
+        r += R[k] * y[A->label[k]];
+    }
+    return base * total + s + r;
+}
+
+static void FN(arcs_tangent)(int64_t T, int L, int LP, const ArcRows *into, const ArcRows *out, const double *RT, const double *R,
+                             double base, const double *a, const double *b, const double *y, const double *r, double scale, double *u,
+                             double *A, double *B, double *du, double *q, double *C) {
+    const int64_t end = T * LP, last = end - LP;
+    double E = 0;
+    for (int64_t k = 0; k < end; k++) u[k] = y[k] * b[k];
+    for (int j = 0; j < LP; j++) A[j] = a[j] * (scale * r[j]);
+    for (int64_t now = LP; now < end; now += LP) {
+        const double *before = A + now - LP;
+        double total = 0;
+        for (int j = 0; j < L; j++) total += before[j], B[j] = scale * a[now - LP + j];
+        for (int j = 0; j < L; j++) {
+            int cancels = a[now + j] < CANCELLED * base * y[now + j];
+            double sum = FN(tangent_row)(L, into, RT, j, base, cancels, total, before, B);
+            A[now + j] = a[now + j] * (scale * r[now + j]) + y[now + j] * sum;
+        }
+        for (int j = L; j < LP; j++) A[now + j] = 0;
+    }
+    for (int j = 0; j < L; j++) E += A[last + j];
+    for (int64_t k = 0; k < end; k++) A[k] -= E * a[k];
+    for (int j = 0; j < LP; j++) {
+        B[last + j] = 0;
+        du[last + j] = u[last + j] * (scale * r[last + j]);
+    }
+    for (int64_t now = last; now > 0; now -= LP) {
+        const double *du_now = du + now, *u_now = u + now;
+        const int64_t before = now - LP;
+        double total = 0, mass = 0;
+        for (int j = 0; j < L; j++) total += du_now[j], mass += u_now[j];
+        for (int i = 0; i < L; i++) {
+            const double c = A[before + i], d = a[before + i];
+            double s = 0, t = 0;
+            for (int64_t k = out->ptr[i]; k < out->ptr[i + 1]; k++) {
+                double v = u_now[out->label[k]], dv = du_now[out->label[k]];
+                s += out->S[k] * dv;
+                t += R[k] * v;
+                C[k] += c * v + d * dv;
+            }
+            int cancels = b[before + i] < CANCELLED * base * mass;
+            s = cancels ? FN(whole_row)(L, out, i, base, du_now, 1) : base * total + s;
+            B[before + i] = s + scale * t;
+        }
+        for (int i = 0; i < LP; i++) {
+            if (i >= L) B[before + i] = 0;
+            du[before + i] = u[before + i] * (scale * r[before + i]) + y[before + i] * B[before + i];
+        }
+    }
+    for (int64_t k = 0; k < end; k++) q[k] = A[k] * b[k] + a[k] * B[k];
+}
+
+/* log sum exp; what is e^-708 of the largest or less counts as that */
+static double FN(log_sum)(int64_t n, const double *s) {
+    double top = -INFINITY, sum = 0;
+    int64_t i = 0;
+    for (; i < n; i++)
+        if (s[i] > top || s[i] != s[i]) top = s[i];
+    if (!isfinite(top)) return top;
+    V total = SPREAD(0.0);
+    const V least = SPREAD(-708.0);
+    for (i = 0; i + VW <= n; i += VW) {
+        V y = LOAD(s + i) - top;
+        total += FN(exp)(PICK(GREATER(least, y), least, y)); /* NaN stays */
+    }
+    for (int g = 0; g < VW; g++) sum += total[g];
+    for (; i < n; i++) sum += exp(s[i] - top);
+    return top + log(sum);
+}
+
+/* The best label before each. Of labels without an arc to j the best is the first of all labels in the order of `previous`, or the first
+ * that has no arc to j. A label that even its best arc does not lift to what the best label reaches by its worst can be left out. */
+static void FN(arcs_viterbi)(int L, const int64_t *ptr, const int32_t *label, const double *trans, const double *high,
+                             const double *previous, const double *psi, double *next, int32_t *from, int32_t *work) {
+    int32_t *const open = work, *const alive = work + L, *const stamp = work + 2 * (int64_t)L;
+    int top = 0, n_open = 0, n_alive = 0;
+    for (int i = 1; i < L; i++)
+        if (previous[i] > previous[top]) top = i;
+    double low = 0;
+    for (int j = 0; j < L; j++) next[j] = previous[top], from[j] = top, stamp[j] = -1;
+    for (int64_t k = ptr[top]; k < ptr[top + 1]; k++) {
+        if (trans[k] < low) low = trans[k];
+        open[n_open++] = label[k];
+        next[label[k]] = -INFINITY;
+        from[label[k]] = L;
+    }
+    const double least = previous[top] + low;
+    for (int i = 0; i < L; i++)
+        if (!(previous[i] + high[i] < least)) alive[n_alive++] = i;
+    for (int before = top; n_open;) {
+        int best = -1;
+        for (int k = 0; k < n_alive; k++) { /* the next one in the order of previous, the lower label first */
+            int i = alive[k];
+            int later = previous[i] < previous[before] || (previous[i] == previous[before] && i > before);
+            if (later && (best < 0 || previous[i] > previous[best])) best = i;
+        }
+        if (best < 0) break;
+        for (int64_t k = ptr[best]; k < ptr[best + 1]; k++) stamp[label[k]] = best;
+        int kept = 0;
+        for (int k = 0; k < n_open; k++) {
+            int j = open[k];
+            if (stamp[j] == best) open[kept++] = j;
+            else next[j] = previous[best], from[j] = best;
+        }
+        n_open = kept;
+        before = best;
+    }
+    for (int a = 0; a < n_alive; a++) {
+        const int i = alive[a];
+        const double reached = previous[i];
+        for (int64_t k = ptr[i]; k < ptr[i + 1]; k++) {
+            const int j = label[k];
+            const double score = reached + trans[k];
+            if (score > next[j] || (score == next[j] && i < from[j])) next[j] = score, from[j] = i;
+        }
+    }
+    for (int j = 0; j < L; j++) next[j] += psi[j];
+}
+
+/* ---- eight sequences side by side: numbers of label j in p[j * LANES ...] ------------------------------------------ */
+
+#define GROUP (LANES / VW) /* vectors for a label */
+
+INLINE int FN(any_below)(const V *x, const V *least) {
+    I low = (I){0};
+    UNROLL for (int g = 0; g < GROUP; g++) low |= GREATER(least[g], x[g]);
+    int64_t any = 0;
+    for (int i = 0; i < VW; i++) any |= low[i];
+    return any != 0;
+}
+
+INLINE void FN(whole_rows)(int L, const ArcRows *A, int j, double base, const double *p, V *out) {
+    for (int g = 0; g < GROUP; g++)
+        for (int i = 0; i < VW; i++) out[g][i] = FN(whole_row)(L, A, j, base, p + g * VW + i, LANES);
+}
+
+static void FN(lanes_forward)(int L, const ArcRows *A, double base, const double *p, const double *x, double *next, double *z) {
+    const int64_t *const ptr = A->ptr;
+    const int32_t *const label = A->label;
+    const double *const S = A->S;
+    V first[GROUP], least[GROUP], total[GROUP];
+    UNROLL for (int g = 0; g < GROUP; g++) {
+        first[g] = SPREAD(base);
+        least[g] = SPREAD(CANCELLED * base);
+        total[g] = SPREAD(0.0);
+    }
+    for (int j = 0; j < L; j++) {
+        V even[GROUP], odd[GROUP];
+        UNROLL for (int g = 0; g < GROUP; g++) even[g] = first[g], odd[g] = SPREAD(0.0);
+        int64_t k = ptr[j], end = ptr[j + 1];
+        for (; k + 2 <= end; k += 2) {
+            const double *row = p + (int64_t)label[k] * LANES, *other = p + (int64_t)label[k + 1] * LANES;
+            V c = SPREAD(S[k]), d = SPREAD(S[k + 1]);
+            UNROLL for (int g = 0; g < GROUP; g++) {
+                even[g] += c * LOAD(row + g * VW);
+                odd[g] += d * LOAD(other + g * VW);
+            }
+        }
+        if (k < end) {
+            const double *row = p + (int64_t)label[k] * LANES;
+            V c = SPREAD(S[k]);
+            UNROLL for (int g = 0; g < GROUP; g++) even[g] += c * LOAD(row + g * VW);
+        }
+        UNROLL for (int g = 0; g < GROUP; g++) even[g] += odd[g];
+        if (FN(any_below)(even, least)) FN(whole_rows)(L, A, j, base, p, even);
+        UNROLL for (int g = 0; g < GROUP; g++) {
+            V y = even[g] * LOAD(x + j * LANES + g * VW);
+            STORE(next + j * LANES + g * VW, y);
+            total[g] += y;
+        }
+    }
+    V inverse[GROUP];
+    UNROLL for (int g = 0; g < GROUP; g++) {
+        STORE(z + g * VW, total[g]);
+        inverse[g] = 1.0 / PICK((I)(total[g] != 0), total[g], SPREAD(1.0)); /* a lane that is at rest stays 0 */
+    }
+    for (int j = 0; j < L; j++)
+        UNROLL for (int g = 0; g < GROUP; g++) {
+            double *y = next + j * LANES + g * VW;
+            STORE(y, LOAD(y) * inverse[g]);
+        }
+}
+
+static void FN(lanes_backward)(int L, const ArcRows *A, double base, const double *x, const double *inverse_z, const double *rest, double *a,
+                               double *v, double *b, double *edge) {
+    const int64_t *const ptr = A->ptr;
+    const int32_t *const label = A->label;
+    const double *const S = A->S;
+    V first[GROUP], least[GROUP];
+    UNROLL for (int g = 0; g < GROUP; g++) first[g] = SPREAD(0.0);
+    for (int j = 0; j < L; j++)
+        UNROLL for (int g = 0; g < GROUP; g++) {
+            int64_t at = j * LANES + g * VW;
+            V y = LOAD(x + at) * LOAD(b + at) * LOAD(inverse_z + g * VW);
+            STORE(v + at, y);
+            first[g] += y;
+        }
+    UNROLL for (int g = 0; g < GROUP; g++) {
+        first[g] *= base;
+        least[g] = CANCELLED * first[g];
+    }
+    for (int i = 0; i < L; i++) {
+        V c[GROUP], even[GROUP];
+        UNROLL for (int g = 0; g < GROUP; g++) {
+            c[g] = LOAD(a + i * LANES + g * VW);
+            even[g] = first[g];
+        }
+        for (int64_t k = ptr[i]; k < ptr[i + 1]; k++) {
+            const double *row = v + (int64_t)label[k] * LANES;
+            double *sum = edge + k * LANES;
+            V s = SPREAD(S[k]);
+            UNROLL for (int g = 0; g < GROUP; g++) {
+                V y = LOAD(row + g * VW);
+                even[g] += s * y;
+                STORE(sum + g * VW, LOAD(sum + g * VW) + c[g] * y);
+            }
+        }
+        if (FN(any_below)(even, least)) FN(whole_rows)(L, A, i, base, v, even);
+        UNROLL for (int g = 0; g < GROUP; g++) {
+            even[g] += LOAD(rest + g * VW);
+            STORE(b + i * LANES + g * VW, even[g]);
+            STORE(a + i * LANES + g * VW, c[g] * even[g]);
+        }
+    }
+}
+
+#undef GROUP

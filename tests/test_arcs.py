@@ -1,0 +1,171 @@
+"""Label pairs as a list: the sums, gradients, products and paths of the recursion over all pairs, in the time of those there are."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from problems import Instance, lattice
+from reference import best_path, chain, path_score
+
+from crftrain.chain.layout import Layout
+from crftrain.text.encode import Corpus, Observations
+
+
+def chosen(rng, n_labels, kind):
+    """bool[L][L]: which label pairs have weights."""
+    there = rng.random((n_labels, n_labels)) < {"few": 0.15, "half": 0.5, "all": 1.1, "none": -1, "uneven": 0.1}[kind]
+    if kind == "uneven":
+        there[0], there[:, 1], there[2], there[:, n_labels - 1] = True, True, False, False
+    return there
+
+
+def instances(psi, e, there, label):
+    """One sequence with these scores, pairs that are not there scoring 0: by arcs and by all pairs, with the weights."""
+    made, _ = lattice(psi, np.where(there, e, 0.0), label)
+    pairs = np.flatnonzero(there.ravel()).astype(np.int32)
+    first = int(made.layout.ptr[-1])
+    layout = replace(made.layout, transition=pairs, pair_ptr=np.array([first + len(pairs)], np.int64), lattice="arcs")
+    w = np.concatenate([psi.ravel(), e.ravel()[pairs]])
+    return Instance(made.corpus, made.vocabulary, layout), Instance(made.corpus, made.vocabulary, replace(layout, lattice="dense")), w
+
+
+def scores(seed, length, n_labels, scale):
+    rng = np.random.default_rng(seed)
+    return rng, rng.normal(0, scale, (length, n_labels)), rng.normal(0, scale, (n_labels, n_labels))
+
+
+def assert_like_logarithms(psi, e, there, label, *, rtol=1e-12):
+    """log Z, marginals and the best path are those of the recursion on logarithms in long double."""
+    made, dense, w = instances(psi, e, there, label)
+    at_each = np.broadcast_to(np.where(there, e, 0.0), (len(psi), *e.shape))
+    log_z, node, pair = chain(psi, at_each)
+    path, score = best_path(psi, at_each)
+    g, length = np.empty_like(w), len(psi)
+    loss = made.problem().value_and_gradient(w, g)
+    assert loss + path_score(psi, at_each, label) == pytest.approx(log_z, rel=rtol, abs=rtol * length)
+    assert made.problem().value(w) == pytest.approx(loss, rel=rtol, abs=rtol)
+    found = g[: psi.size].reshape(psi.shape).copy()
+    found[np.arange(length), label] += 1
+    np.testing.assert_allclose(found, node, rtol=0, atol=rtol * 100)
+    summed = np.zeros(e.shape)
+    summed[there] = g[psi.size :]
+    for t in range(1, length):
+        summed[label[t - 1], label[t]] += there[label[t - 1], label[t]]
+    np.testing.assert_allclose(summed, pair.sum(axis=0) * there, rtol=0, atol=rtol * 100 * length)
+    best, log_p, marginals = made.decode(w, probabilities=True, marginals=True)
+    assert best.tolist() == dense.decode(w)[0].tolist()
+    assert path_score(psi, at_each, best) == pytest.approx(score, rel=1e-12, abs=1e-12)
+    assert log_p[0] == pytest.approx(score - log_z, rel=1e-9, abs=rtol * length * (1 + abs(log_z)))
+    np.testing.assert_allclose(marginals, node, rtol=0, atol=rtol * 100)
+
+
+@pytest.mark.parametrize("kind", ["few", "half", "all", "none", "uneven"])
+@pytest.mark.parametrize("n_labels", [1, 2, 5, 9, 33])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 6.0, 40.0, 1000.0])
+def test_sums_and_paths_by_arcs_are_those_over_all_pairs(kind, n_labels, scale):
+    rng, psi, e = scores(n_labels, 7, n_labels, scale)
+    if kind == "uneven" and n_labels < 5:
+        kind = "half"
+    label = rng.integers(0, n_labels, len(psi))
+    assert_like_logarithms(psi, e, chosen(rng, n_labels, kind), label, rtol=1e-12 if scale < 1000 else 1e-10)
+
+
+@pytest.mark.parametrize("depth", [5, 8, 20, 60, 150, 1000])
+@pytest.mark.parametrize("n_labels", [3, 12, 40])
+def test_nothing_is_lost_where_arcs_cancel(n_labels, depth):
+    """All but certain labels whose arcs are all but forbidden: 1 + S is the small difference of large numbers."""
+    rng, psi, e = scores(n_labels, 9, n_labels, 1.0)
+    psi[np.arange(9), rng.integers(0, n_labels, 9)] += 40
+    there = rng.random(e.shape) < 0.7
+    e = np.where(rng.random(e.shape) < 0.6, -depth, e)
+    assert_like_logarithms(psi, e, there, rng.integers(0, n_labels, 9), rtol=1e-12 if depth < 1000 else 1e-11)
+
+
+@pytest.mark.parametrize("n_labels", [3, 12])
+def test_a_pair_of_weight_minus_infinity_is_on_no_path(n_labels):
+    rng, psi, e = scores(4, 6, n_labels, 1.0)
+    there = rng.random(e.shape) < 0.5
+    there[0, 1] = True
+    e[0, 1] = -np.inf
+    made, dense, w = instances(psi, e, there, np.zeros(6, np.int64))
+    best, _, p = made.decode(w, marginals=True)
+    right_best, _, right = dense.decode(w, marginals=True)
+    assert best.tolist() == right_best.tolist()
+    np.testing.assert_allclose(p, right, atol=1e-13)
+    limit = np.where(e == -np.inf, -800.0, e)
+    _, node, _ = chain(psi, np.broadcast_to(np.where(there, limit, 0.0), (6, *e.shape)))
+    np.testing.assert_allclose(p, node, atol=1e-12)
+
+
+def corpus(seed, lengths, n_labels, attributes=30):
+    """Sequences of these lengths, three attributes a token."""
+    rng = np.random.default_rng(seed)
+    seq = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    label = rng.integers(0, n_labels, seq[-1]).astype(np.int32)
+    ptr = np.arange(seq[-1] + 1, dtype=np.int64) * 3
+    return Corpus(seq, label, Observations(ptr, rng.integers(0, attributes, ptr[-1]).astype(np.int32), None), None, n_labels)
+
+
+def both(seed=0, *, n_labels=12, lengths=None, density=0.3):
+    """(Instance by arcs, the same by all pairs, weights)."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 20, 45) if lengths is None else lengths
+    made = corpus(seed, lengths, n_labels)
+    ptr = np.arange(31, dtype=np.int64) * n_labels
+    pairs = np.flatnonzero(rng.random(n_labels**2) < density).astype(np.int32)
+    layout = Layout(n_labels, ptr, None, 30, pairs, ptr[-1:] + len(pairs), np.empty(0, np.int32), "arcs")
+    return Instance(made, None, layout), Instance(made, None, replace(layout, lattice="dense")), rng.normal(0, 1, layout.n_features)
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 5.0, 300.0])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_gradients_of_many_sequences_are_those_over_all_pairs(scale, threads):
+    """Lanes are filled and left empty, sequences end early, and some go alone by logarithms."""
+    arcs, dense, w = both()
+    w = w * scale
+    found, right = np.empty_like(w), np.empty_like(w)
+    value = arcs.problem(l2=0.1, threads=threads).value_and_gradient(w, found)
+    assert value == pytest.approx(dense.problem(l2=0.1).value_and_gradient(w, right), rel=1e-12)
+    np.testing.assert_allclose(found, right, rtol=1e-11, atol=1e-12 * max(1, np.abs(w).max()))
+
+
+@pytest.mark.parametrize("ad", [False, True])
+@pytest.mark.parametrize("keep", [None, 0, 20])
+@pytest.mark.parametrize("scale", [0.5, 3.0, 200.0])
+def test_hessian_products_are_those_over_all_pairs(scale, keep, ad):
+    arcs, dense, w = both(1)
+    w, v = w * scale, np.random.default_rng(5).normal(0, 1, len(w))
+    products = []
+    for made in (arcs, dense):
+        problem, g, out = made.problem(l2=0.1), np.empty_like(w), np.empty_like(w)
+        point = problem.curvature(keep=keep, ad=ad)
+        problem.value_and_gradient(w, g, keep=point)
+        point.times(v, out)
+        products.append(out)
+        diagonal = np.empty_like(w)
+        problem.diagonal(w).times(np.ones_like(w), diagonal)
+        products.append(diagonal)
+    np.testing.assert_allclose(products[0], products[2], rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(products[1], products[3], rtol=1e-10, atol=1e-11)
+
+
+def test_the_bits_of_a_sequence_do_not_depend_on_its_neighbours():
+    """Alone or between others, a loss and a gradient have the same bits."""
+    lengths = [5, 9, 9, 1, 30, 9, 2, 9, 9, 9, 9, 4]
+    arcs, _, w = both(2, lengths=lengths)
+    together, alone, g = np.zeros_like(w), np.zeros_like(w), np.empty_like(w)
+    arcs.problem().value_and_gradient(w, together)
+    losses = []
+    for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        one = Instance(arcs.corpus.take(np.array([i])), None, arcs.layout)
+        losses.append(one.problem().value_and_gradient(w, g))
+        alone += g
+    np.testing.assert_allclose(together * len(lengths), alone, rtol=1e-13, atol=1e-13)
+    assert arcs.problem().value(w) == pytest.approx(sum(losses) / len(lengths), rel=1e-14)
+
+
+def test_a_weight_that_is_no_number_is_an_error():
+    arcs, _, w = both(3)
+    w[arcs.layout.transitions.start] = np.nan
+    with pytest.raises(Exception, match="its loss is nan"):
+        arcs.problem().value(w)
