@@ -280,6 +280,13 @@ def test_a_fit_twice_is_a_fit_once_and_changes_neither_data_nor_parameters():
     assert crf.get_params() == parameters and pickle.dumps((X, y)) == before
 
 
+def test_a_strength_is_found_on_request():
+    X, y = sample(sentences_=60)
+    crf = CRF("lbfgs", l2="auto").fit(X, y)
+    assert crf.converged_ and crf.model_.facts["lambda"] > 0
+    assert CRF("lbfgs", l2="auto").fit(X, y, X_val=Dataset(*sample(2))).best_score_ > 50
+
+
 def test_generators_are_consumed_once():
     X, y = sample()
     assert CRF().fit((x for x in X), (labels for labels in y)).model_.to_bytes() == CRF().fit(X, y).model_.to_bytes()
