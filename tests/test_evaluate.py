@@ -3,10 +3,11 @@
 import json
 import random
 import time
+import warnings
 
 import pytest
 
-from crftrain.errors import DataError
+from crftrain.errors import CrftrainWarning, DataError
 from crftrain.tagging.evaluate import Evaluation, Score, is_chunked
 from crftrain.tagging.tagged import read_columns
 from crftrain.text.read import Sentence
@@ -449,6 +450,17 @@ def test_what_cannot_be_scored_is_refused(text, finding):
     with pytest.raises(DataError) as error:
         read_columns(Evaluation(), [lines(text)])
     assert finding in str(error.value)
+
+
+def test_labels_of_two_schemes_are_told():
+    told = "gold labels have the tags B I O, predicted ones B E O S: phrases can be compared, accuracy cannot"
+    with pytest.warns(CrftrainWarning, match=told):
+        evaluation = read_columns(Evaluation(), [lines("a B-X B-X\nb I-X E-X\nc O O\nd B-X S-X")])
+    assert (evaluation.chunk.f1, evaluation.accuracy) == (100, 50)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_columns(Evaluation(), [lines("a B-X B-X\nb I-X O\nc S-NP S-NP\nd O O")])
+        read_columns(Evaluation(), [lines("a SYM SYM\nb N N\nc S N")])
 
 
 def test_gold_labels_that_are_never_predicted_are_believed_where_their_column_is_named():

@@ -12,11 +12,13 @@ column in their place has something else, none of which is ever predicted.
 """
 
 import re
+import warnings
 
-from ..errors import DataError
+from ..errors import CrftrainWarning, DataError
 from ..text.read import columns
 
 PROBABILITY_LINE = re.compile(rb"@probability\t[0-9.eE+-]+(\t\d+)?\Z")
+ENDS = set("ESLUMW")
 _MARGINAL = re.compile(rb"(.*):([01]\.\d{6})", re.DOTALL)
 
 
@@ -51,6 +53,7 @@ def read_columns(evaluation, sentences, *, gold=-2, predicted=-1, sure=False):
         evaluation.add([row[gold].decode() for row in rows], [row[predicted].decode() for row in rows])
     if not sure:
         _check_gold(evaluation, where, gold)
+    _check_schemes(evaluation, where)
     return evaluation
 
 
@@ -84,6 +87,15 @@ def _check_gold(evaluation, where, column):
     if gold and set(gold).isdisjoint(found):
         finding = f"no label of column {column} ({_some(gold)}) is ever predicted ({_some(found)})"
         raise DataError(where, finding, f"gold labels there (--gold names another column, or says --gold {column} for sure)")
+
+
+def _check_schemes(evaluation, where):
+    """Warn where one side has tags for ends or single tokens and the other has none: what `tag --scheme` writes beside gold labels."""
+    labels = evaluation.labels.items() if evaluation.chunked else ()
+    gold, found = ({name[0] for name, score in labels if getattr(score, side) and name[1:2] in ("", "-")} for side in ("gold", "found"))
+    if gold and found and bool(gold & ENDS) != bool(found & ENDS):
+        told = f"{where}: gold labels have the tags {' '.join(sorted(gold))}, predicted ones {' '.join(sorted(found))}"
+        warnings.warn(f"{told}: phrases can be compared, accuracy cannot", CrftrainWarning, stacklevel=2)
 
 
 def _some(names):
