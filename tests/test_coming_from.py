@@ -8,7 +8,7 @@ import click
 import pytest
 from test_foreign_wapiti import text
 
-from crftrain.cli.main import commands
+from crftrain.cli.main import CONTEXT, commands
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("coming-from-*.md"))}
@@ -55,7 +55,7 @@ def test_every_command_of_ours_parses(command):
     name, *arguments = shlex.split(command)
     if name == "learn":
         arguments.append("train.txt")
-    with click.Context(commands.commands[name], info_name=name) as context:
+    with click.Context(commands.commands[name], info_name=name, **CONTEXT) as context:  # its help option is kept for all later ones
         commands.commands[name].parse_args(context, arguments)
 
 
