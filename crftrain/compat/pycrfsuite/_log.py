@@ -70,7 +70,7 @@ class TrainLog(Observer):
 
     def _reason(self, n, progress, loss, norm):
         period = self.values.get("period", 0)
-        if 0 < period < len(self.past) and (self.past[-1 - period] - loss) / loss < self.values["delta"]:
+        if 0 < period < len(self.past) and (loss <= 0 or self.past[-1 - period] - loss < self.values["delta"] * loss):
             return "stopped by delta"
         if self.algorithm == "lbfgs":
             most = n * progress.step.gap * math.sqrt(len(progress.solution))
