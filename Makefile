@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 SOURCES := setup.py pyproject.toml $(shell find crftrain -name '*.pyx' -o -name '*.pxd' -o -path '*/simd/*.[ch]')
 
-.PHONY: build demo test lint man fuzz bench bench-quick wheel release clean
+.PHONY: build demo test sanitize lint man fuzz bench bench-quick wheel release clean
 
 build: $(VENV)/built
 $(VENV)/built: $(SOURCES)
@@ -17,6 +17,14 @@ $(VENV)/built: $(SOURCES)
 
 test: build
 	$(BIN)/python -m pytest
+
+# AddressSanitizer and UndefinedBehaviorSanitizer over all compiled code, in a copy of the tree: 10 minutes on two cores, by hand
+SANITIZED := build/sanitize
+sanitize: build
+	mkdir -p $(SANITIZED) && cp -Rp setup.py pyproject.toml crftrain tests data $(SANITIZED)
+	find $(SANITIZED)/crftrain -name '*.so' -delete
+	cd $(SANITIZED) && CRFTRAIN_SANITIZE=1 $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
+	sh tests/sanitized.sh $(CURDIR)/$(BIN)/python $(SANITIZED)
 
 lint: build
 	$(BIN)/ruff check .

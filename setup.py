@@ -24,9 +24,12 @@ DIRECTIVES = {
     "freethreading_compatible": True,
 }
 FLAGS = [] if os.name == "nt" else ["-O3", "-fno-math-errno", "-g0", "-Wno-array-bounds"]
+SANITIZERS = ["-fsanitize=address,undefined"] if os.environ.get("CRFTRAIN_SANITIZE") else []  # make sanitize
+if SANITIZERS:
+    FLAGS = ["-O1", "-g1", "-fno-omit-frame-pointer", *SANITIZERS]
 ABI3 = os.environ.get("CRFTRAIN_ABI3") == "1"
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")] + ([("Py_LIMITED_API", "0x030B0000")] if ABI3 else [])
-COMMON = {"extra_compile_args": FLAGS, "define_macros": MACROS, "py_limited_api": ABI3}
+COMMON = {"extra_compile_args": FLAGS, "extra_link_args": SANITIZERS, "define_macros": MACROS, "py_limited_api": ABI3}
 
 
 def extension(path):
