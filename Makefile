@@ -21,7 +21,7 @@ test: build
 # AddressSanitizer and UndefinedBehaviorSanitizer over all compiled code, in a copy of the tree: 10 minutes on two cores, by hand
 SANITIZED := build/sanitize
 sanitize: build
-	mkdir -p $(SANITIZED) && cp -Rp setup.py pyproject.toml crftrain tests data $(SANITIZED)
+	mkdir -p $(SANITIZED) && cp -Rp setup.py pyproject.toml README.md LICENSE crftrain tests data $(SANITIZED)
 	find $(SANITIZED)/crftrain -name '*.so' -delete
 	cd $(SANITIZED) && CRFTRAIN_SANITIZE=1 $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
 	sh tests/sanitized.sh $(CURDIR)/$(BIN)/python $(SANITIZED)
