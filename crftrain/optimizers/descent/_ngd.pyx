@@ -87,7 +87,7 @@ cdef class NgdSteps(OrderedSteps):
         cdef int64_t u, t, k
         self.attr = np.append(attr[order], np.int32(0))
         self.sparse = self.begin[1:] - np.bincount(unit[sparse], minlength=self.n_units)
-        np.asarray(at)[order] = ptr[:-1]
+        np.asarray(at)[order] = ptr[: ptr.shape[0] - 1]
         for u in range(self.n_units):
             for t in range(self.length(u)):
                 for k in range(self.s.nodes.ptr[self.first(u) + t], self.s.nodes.ptr[self.first(u) + t + 1]):
