@@ -11,7 +11,6 @@ import math
 import operator
 import os
 import re
-import stat
 from dataclasses import dataclass, fields
 from itertools import product
 from pathlib import Path
@@ -23,6 +22,7 @@ from ..optimizers.base import Algorithm
 from ..text.conllu import fields as conllu_fields
 from ..text.forms import Form
 from ..text.template import builtin_names
+from .overwriting import overwritten
 from .strength import Strength
 
 DEFAULT_ALGORITHM = "sag"
@@ -309,31 +309,6 @@ class Settings:
 def default_algorithm(l1s):
     """The algorithm where none is given: l1 above 0 needs one that can."""
     return DEFAULT_FOR_L1 if _any(l1s) else DEFAULT_ALGORITHM
-
-
-def overwritten(outputs, inputs, *, allowed=frozenset(), named=keyword):
-    """A sentence for each (name, path) that would be written over another one, by whatever name or link it is reached."""
-    for k, (name, path) in enumerate(outputs):
-        for other, read in inputs:
-            if (name, other) not in allowed and _same_file(path, read):
-                yield f"{named(name)} {os.fspath(path)} would overwrite {os.fspath(read)}, which is {named(other)}"
-        for other, written in outputs[:k]:
-            if _same_file(path, written) or _same_place(path, written):
-                yield f"{named(name)} and {named(other)} are both {os.fspath(path)}"
-
-
-def _same_file(path, other):
-    """Whether two paths lead to one file, through links or not."""
-    try:
-        a, b = os.stat(path), os.stat(other)
-    except (OSError, ValueError):
-        return False
-    return stat.S_ISREG(a.st_mode) and os.path.samestat(a, b)
-
-
-def _same_place(path, other):
-    """Whether two paths lead to where no file is yet."""
-    return os.fspath(path) != "-" and not os.path.exists(path) and os.path.realpath(path) == os.path.realpath(other)
 
 
 def _paths(value):

@@ -1,0 +1,29 @@
+"""Outputs that are inputs, by whatever name or link they are reached: found before anything is opened."""
+
+import os
+import stat
+
+
+def overwritten(outputs, inputs, *, allowed, named):
+    """A sentence for each (name, path) that would be written over another one; what (output, input) may be one file is allowed."""
+    for k, (name, path) in enumerate(outputs):
+        for other, read in inputs:
+            if (name, other) not in allowed and _same_file(path, read):
+                yield f"{named(name)} {os.fspath(path)} would overwrite {os.fspath(read)}, which is {named(other)}"
+        for other, written in outputs[:k]:
+            if _same_file(path, written) or _same_place(path, written):
+                yield f"{named(name)} and {named(other)} are both {os.fspath(path)}"
+
+
+def _same_file(path, other):
+    """Whether two paths lead to one file, through links or not."""
+    try:
+        a, b = os.stat(path), os.stat(other)
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(a.st_mode) and os.path.samestat(a, b)
+
+
+def _same_place(path, other):
+    """Whether two paths lead to where no file is yet."""
+    return os.fspath(path) != "-" and not os.path.exists(path) and os.path.realpath(path) == os.path.realpath(other)
