@@ -3,6 +3,7 @@
 import hashlib
 import re
 import struct
+from pathlib import Path
 
 import numpy as np
 import problems
@@ -234,3 +235,23 @@ def test_a_saved_model_keeps_what_was_imported(tmp_path):
     model = crfsuite.read(b"".join(crfsuite.image(made(4))))
     save(tmp_path / "model.bin", model.vocabulary, model.layout, model.w, model.facts)
     assert by_name(load(tmp_path / "model.bin")) == by_name(model)
+
+
+@pytest.mark.parametrize("package", ["usaddress", "probablepeople"])
+def test_models_that_packages_ship_tag_as_their_own_tagger_does(pycrfsuite, package):
+    module = pytest.importorskip(package, reason=f"{package} is not installed")
+    words = ["123", "P.O.", "Box", "Main", "St.", "Apt", "4B", "Springfield,", "IL", "60601", "Dr.", "Ada", "O'Neil", "Ltd", "Jr"]
+    rng, path = np.random.default_rng(1), next(Path(module.__file__).parent.glob("*.crfsuite"))
+    tagger, model = pycrfsuite.Tagger(), load(path)
+    tagger.open(str(path))
+    ours = Tagger(model, gold="no", output=Output(labels_only=True))
+    for _ in range(1000):
+        tokens = module.tokenize(" ".join(rng.choice(words, rng.integers(1, 9))))
+        items = pycrfsuite.ItemSequence(module.tokens2features(tokens)).items()
+        lines = ["\t".join(f"{escaped(name)}:{value!r}" for name, value in item.items()).encode() for item in items]
+        theirs = tagger.tag(pycrfsuite.ItemSequence(items))
+        assert ours.tag(Sentence(lines, "test", 1)).decode().split() == theirs
+
+
+def escaped(name):
+    return name.replace("\\", "\\\\").replace(":", "\\:")

@@ -4,7 +4,7 @@ Fields are called as there, in any size: id form lemma upos xpos feats head depr
 values of FEATS and MISC. Words of several tokens (1-2) and empty nodes (1.1) are no tokens, and stay where they are.
 """
 
-from .forms import Record, Runs, cell, wrong
+from .forms import Record, Runs, joined, wrong
 
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 FIELDS = ("form", "upos")
@@ -33,17 +33,14 @@ class Reader(Runs):
         for line, number in zip(lines, numbers, strict=True):
             row = line.split(b"\t")
             is_token.append(row[0].isdigit())
-            if row[0].isdigit():
+            if is_token[-1]:
                 if len(row) != 10:
                     raise wrong(source, number, f"{len(row)} columns with tabs between", "the 10 of CoNLL-U")
-                if self.plain:
-                    rows.append(b"\t".join([cell(row[column]) for column in self.plain]))
-                else:
-                    rows.append(b"\t".join([cell(_value(row[column], key)) for column, key in self.fields]))
+                rows.append([row[column] for column in self.plain] if self.plain else [_value(row[at], key) for at, key in self.fields])
                 where.append(number)
             elif not line.startswith(b"#") and not row[0].replace(b"-", b"").replace(b".", b"").isdigit():
                 raise wrong(source, number, f"a line that begins with {line[:20].decode(errors='replace')!r}", "a token, 1-2, 1.1 or #")
-        return Record(rows, source, where, (lines, is_token))
+        return Record(joined(rows), source, where, (lines, is_token))
 
 
 def _value(text, key):

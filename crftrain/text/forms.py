@@ -115,6 +115,17 @@ def cell(value):
     return text.replace(b" ", b"\xc2\xa0").replace(b"\t", b"\xc2\xa0").replace(b"\n", b"\xc2\xa0").replace(b"\r", b"\xc2\xa0")
 
 
+def joined(rows):
+    """Rows of cells as lines of columns."""
+    lines = list(map(b"\t".join, rows))
+    width, text = len(rows[0]) if rows else 0, b"\n".join(lines)
+    as_they_are = text.count(b"\n") == len(rows) - 1 and text.count(b"\t") == (width - 1) * len(rows)
+    holes = b" " in text or b"\r" in text or b"\t\t" in text or b"\n\t" in text or b"\t\n" in text or b"\n\n" in text
+    if as_they_are and not holes and text.strip(b"\t") == text and text:
+        return lines
+    return [b"\t".join(map(cell, row)) for row in rows]
+
+
 def detected(path):
     """The format that a file seems to have, if nobody could mean columns; None for columns, and for what cannot be read twice."""
     if path == "-" or not os.path.isfile(path):

@@ -12,7 +12,7 @@ lists of an object that are columns, the label last.
 import json
 import re
 
-from .forms import Record, cell, wrong
+from .forms import Record, joined, wrong
 from .schemes import labelled, spans
 
 TOKENS, TAGS = ("tokens", "words"), ("tags", "ner_tags", "labels", "pos_tags", "label")
@@ -37,7 +37,7 @@ class Reader:
             lists, offsets = _lists(found, self.form)
         except (ValueError, KeyError, TypeError) as error:
             raise wrong(source, number, error.args[0], 'tokens and tags, or a text and spans') from None
-        lines = [b"\t".join(map(cell, row)) for row in zip(*lists, strict=True)]
+        lines = joined([[text.encode() for text in row] for row in zip(*lists, strict=True)])
         return Record(lines, source, [number] * len(lines), (found, offsets))
 
     def end(self, source):
@@ -61,7 +61,7 @@ def _lists(found, form):
 def _texts(values, name):
     if not isinstance(values, list):
         raise ValueError(f"{name} that is no list")
-    out = [_text(value) for value in values]
+    out = values if all(type(value) is str and value.isascii() for value in values) else [_text(value) for value in values]
     if name in TAGS and any(isinstance(value, int) for value in values):
         raise ValueError(f"{name} that are numbers; their names are not in the file")
     return out
