@@ -65,15 +65,12 @@ def explain(ctx, model, files, lines, words, against, top, as_json, gold, encodi
         click.echo("nothing to explain: no such token" + ("" if wanted else ", all labels are right"), err=True)
 
 
-def line_of(sentence, i):
-    """The line of the file on which a token stands."""
-    return int(sentence.place(i).rpartition(":")[2])
-
-
 def _wanted(lines, words):
     """(sentence, i) -> whether its i-th line is asked for; None: those that are wrong are."""
     if not lines and not words:
         return None
+    from ..report.listing import line_of
+
     return lambda sentence, i: line_of(sentence, i) in lines or (bool(words) and (sentence.lines[i].split() or [b""])[0] in words)
 
 
