@@ -310,6 +310,7 @@ def start(name, made, *, l2=None, l1=0.0, w=None, seed=1, **options):
 def assert_same_steps(name, twin, made, *, l2, l1=0.0, passes=5, seed=1, twins_options=(), **options):
     """After each pass w, d and the passes counted are the twin's, to 1e-12."""
     problem, w, opt = start(name, made, l2=l2, l1=l1, seed=seed, **options)
+    opt.pace.look = lambda bound, objective: False  # the twin has the steps of the papers
     own = ("sampling", "skip", "batch", "initial_constant", "first_pass", "mixed")
     twin = twin(made, np.random.default_rng(seed), l2=l2, l1=l1, **{key: options[key] for key in own if key in options})
     for k in range(passes):

@@ -121,8 +121,8 @@ def test_state_and_restore_are_exact_for_every_kind_of_corpus(name, kind_name):
     assert ends[0] == ends[1]
 
 
-def test_a_confirmed_gap_and_its_correction_are_kept(asked, tmp_path):
-    """With --tol: the exact passes fall where they fall unbroken, and so does the end."""
+def test_what_measurements_taught_is_kept(asked, tmp_path):
+    """With --tol: the measurements fall where they fall unbroken, and so does the end."""
     state = str(tmp_path / "state.npz")
     whole = asked("sag", tol=1e-5, passes=300)
     unbroken = model_bytes(whole)
@@ -246,7 +246,7 @@ def test_a_terminated_process_can_be_resumed(process, crftrain, tmp_path):
         reached = json.loads(str(file["counters"]))["iteration"]
     assert reached >= 2
     for model, options in (("whole", ()), ("resumed", ("--resume", "state"))):
-        assert crftrain("learn", "-q", "--tol", 0, "--passes", reached + 2, "-m", model, *options, "train.txt").status == 0
+        assert crftrain("learn", "-q", "-a", "sag", "--tol", 0, "--passes", reached + 2, "-m", model, *options, "train.txt").status == 0
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
 
 

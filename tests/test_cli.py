@@ -278,11 +278,11 @@ def test_quiet_is_quiet(crftrain, train_file):
     assert (ended.status, ended.out, ended.err) == (0, b"", "")
 
 
-def test_progress_says_step_objective_gap_and_held_out_score(crftrain, train_file):
+def test_progress_says_step_objective_distance_and_held_out_score(crftrain, train_file):
     ended = crftrain("learn", "-a", "lbfgs", "--dev", "train.txt", "--passes", 2, "train.txt")
     lines = [line for line in ended.err.split("\n") if line.startswith("iteration ")]
     assert len(lines) == 2
-    assert all(word in lines[0] for word in ("iteration 1", "objective", "gap", "dev f1", "passes"))
+    assert all(word in lines[0] for word in ("iteration 1", "objective", "of the optimum", "dev f1", "passes"))
     assert "limit of 2 iterations" in ended.err
     assert "kept iteration" in ended.err
     assert ended.out == b""

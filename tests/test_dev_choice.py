@@ -13,7 +13,7 @@ from crftrain.cli.flags import AlgorithmCommand
 from crftrain.text.encode import Corpus
 from crftrain.training.heldout import HeldOutData
 from crftrain.training.learn import learn
-from crftrain.training.settings import DEFAULT_ALGORITHM, DEFAULT_FOR_L1, Settings
+from crftrain.training.settings import DEFAULT_ALGORITHM, Settings
 from crftrain.training.strength import Strength
 
 PATH = (Strength(30, True), Strength(10, True), Strength(3, True), Strength(1, True), Strength(0.1, True))
@@ -83,10 +83,10 @@ def test_the_likelihood_is_the_mean_log_probability_of_the_gold_labels():
         (["train"], DEFAULT_ALGORITHM),
         (["--l1", "0", "train"], DEFAULT_ALGORITHM),
         (["--l1=0/n", "train"], DEFAULT_ALGORITHM),
-        (["--l1", "0.7/n", "train"], DEFAULT_FOR_L1),
-        (["--l1=10/n,1/n", "train"], DEFAULT_FOR_L1),
-        (["--l1", "0,1e-3"], DEFAULT_FOR_L1),
-        (["-p", "l1=1", "train"], DEFAULT_FOR_L1),
+        (["--l1", "0.7/n", "train"], DEFAULT_ALGORITHM),
+        (["--l1=10/n,1/n", "train"], DEFAULT_ALGORITHM),
+        (["--l1", "0,1e-3"], DEFAULT_ALGORITHM),
+        (["-p", "l1=1", "train"], DEFAULT_ALGORITHM),
         (["-pl1=0", "train"], DEFAULT_ALGORITHM),
         (["-m", "l1", "train"], DEFAULT_ALGORITHM),
     ],

@@ -262,18 +262,6 @@ def test_weights_that_are_no_numbers_are_an_error(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_gap_that_is_estimated_can_be_confirmed(name):
-    problem, _, opt = start(name, larger(), default_penalties(name))
-    steps = [opt.step() for _ in range(3)]
-    if all(step.exact or math.isnan(step.gap) for step in steps):
-        return
-    step = opt.confirm()
-    assert step.exact
-    assert step.objective == pytest.approx(problem.exact(opt.solution())[0], rel=1e-9)
-    assert_gap(problem, opt, step)
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_an_algorithm_that_keeps_state_goes_on_with_the_same_bits(name):
     made, penalties = larger(), default_penalties(name)
     rng, another = np.random.default_rng(1), np.random.default_rng(2)

@@ -13,6 +13,7 @@ from sag_twin import SAMPLERS, Sag, Units, assert_same_steps, optimum, repositor
 from crftrain.errors import TrainingError
 from crftrain.optimizers.average._table import TABLES
 from crftrain.training.loop import Asked, Limits, fit
+from crftrain.training.proof import Goal
 
 EXACT = {"table_precision": "double"}
 SHAPES = ["plain", "full", "observed transitions", "real values", "pair attributes", "pair attributes, full", "nine labels"]
@@ -84,8 +85,7 @@ def test_a_refreshed_table_is_the_dense_twins(sampling):
     for _ in range(3):
         opt.steps.run(15)
         opt.steps.settle()
-        opt.estimated = np.nan
-        opt.confirm()
+        opt.refresh()
         twin.run(15)
         twin.refresh()
     np.testing.assert_allclose(w, twin.w, rtol=0, atol=1e-12 * np.abs(twin.w).max())
@@ -116,7 +116,7 @@ def test_d_is_the_sum_of_the_table_after_every_pass(name, precision):
         for _ in range(3):
             opt.step()
             assert_is_sum(opt, made, kept)
-        opt.confirm()
+        opt.refresh()
         assert_is_sum(opt, made, kept)
 
 
@@ -171,14 +171,14 @@ def test_the_gap_is_infinite_while_a_sequence_is_unseen():
     assert np.isfinite(opt.step().gap)
 
 
-def test_confirming_makes_table_and_d_those_of_w():
+def test_refreshing_makes_table_and_d_those_of_w():
     made = larger(sequences=30)
     for k in (1, 4):  # after one pass some sequences have not been seen
         problem, w, opt = start("sag", made, seed=k, **EXACT)
         for _ in range(k):
             opt.step()
         before, passes = w.copy(), problem.passes
-        step = opt.confirm()
+        step = opt.refresh()
         assert (w == before).all()
         assert problem.passes - passes >= 1
         assert opt.steps.sampler.seen == 30
@@ -200,25 +200,12 @@ def test_training_stops_only_at_an_exact_gap(tol):
     made = larger(sequences=60)
     problem, w, opt = start("sag", made)
     seen = []
-    outcome = fit(problem, opt, tol=tol, monitors=[Asked(lambda progress: seen.append(progress.step)), Limits(steps=300)])
+    outcome = fit(problem, opt, tol=Goal(slope=tol), monitors=[Asked(lambda progress: seen.append(progress.step)), Limits(steps=300)])
     assert outcome.reason == "converged"
     assert outcome.gap <= tol * outcome.first_gap
     assert seen[-1].exact
-    for step in seen:
-        if step.exact:  # each confirmation tells the estimates after it how far they are below the truth
-            assert step.gap > tol * outcome.first_gap or step is seen[-1]
-        else:
-            assert step.gap > tol * outcome.first_gap
-    assert sum(step.exact for step in seen) <= 6
-
-
-def test_an_estimate_that_is_too_low_is_corrected_by_what_confirming_found():
-    _, _, opt = start("sag", larger(sequences=60))
-    for _ in range(8):
-        step = opt.step()
-    exact = opt.confirm().gap
-    assert opt.correction == pytest.approx(max(1.0, exact / step.gap))
-    assert opt.step().gap == pytest.approx(opt.estimated * opt.correction)
+    for step in seen[:-1]:
+        assert not step.exact or step.gap > tol * outcome.first_gap
 
 
 # ---- optima
@@ -236,7 +223,7 @@ def test_every_sampling_reaches_the_optimum(sampling, sequences):
     best = optimum(made, 1 / sequences)[1]
     for skip in (True, False):
         problem, w, opt = start("sag", made, sampling=sampling, skip=skip, **EXACT)
-        outcome = fit(problem, opt, tol=1e-7, monitors=[Limits(steps=800)])
+        outcome = fit(problem, opt, tol=Goal(slope=1e-7), monitors=[Limits(steps=800)])
         assert outcome.reason == "converged", (sampling, skip)
         assert outcome.objective - best <= 1e-10 * best
 
@@ -247,7 +234,7 @@ def test_every_kind_of_corpus_reaches_its_optimum(name):
     best = optimum(made, 1 / 20)[1]
     for options in ({}, {"table": "sparse"}, {"batch": 3}):
         problem, w, opt = start("sag", made, **options, **EXACT)
-        outcome = fit(problem, opt, tol=1e-6, monitors=[Limits(steps=1000)])
+        outcome = fit(problem, opt, tol=Goal(slope=1e-6), monitors=[Limits(steps=1000)])
         assert outcome.objective - best <= 1e-9 * best, options
 
 
@@ -256,7 +243,7 @@ def test_without_a_penalty_it_reaches_the_optimum_more_slowly():
     made = larger(noise=0.6, attributes=4, per_token=(1, 1), sequences=100, features="full")
     best = optimum(made, 0.0)[1]
     problem, w, opt = start("sag", made, l2=0.0, **EXACT)
-    outcome = fit(problem, opt, tol=1e-6, monitors=[Limits(steps=500)])
+    outcome = fit(problem, opt, tol=Goal(slope=1e-6), monitors=[Limits(steps=500)])
     assert outcome.reason == "converged"
     assert outcome.objective - best <= 1e-9 * best
 
@@ -278,7 +265,7 @@ def test_a_corpus_twice_over_has_the_same_optimum():
     reached = []
     for one in (made, twice):
         problem, w, opt = start("sag", one, l2=0.02, **EXACT)
-        assert fit(problem, opt, tol=1e-9, monitors=[Limits(steps=800)]).reason == "converged"
+        assert fit(problem, opt, tol=Goal(slope=1e-9), monitors=[Limits(steps=800)]).reason == "converged"
         reached.append(w)
     np.testing.assert_allclose(reached[1], reached[0], atol=1e-6)
 

@@ -14,6 +14,7 @@ from crftrain.chain import _penalty
 from crftrain.errors import TrainingError
 from crftrain.training.learn import learn
 from crftrain.training.loop import Limits, fit
+from crftrain.training.proof import Goal
 from crftrain.training.strength import Strength
 
 EXACT = {"table_precision": "double"}
@@ -139,7 +140,7 @@ def test_d_is_the_sum_of_the_table_after_every_pass(name, precision, options):
         for _ in range(4):
             opt.step()
             np.testing.assert_allclose(opt.steps.lazy.d_in_vector(), sum_of_table(made, opt, kind), rtol=1e-12, atol=1e-12)
-        opt.confirm()
+        opt.refresh()
         np.testing.assert_allclose(opt.steps.lazy.d_in_vector(), sum_of_table(made, opt, kind), rtol=1e-12, atol=1e-12)
 
 
@@ -159,7 +160,7 @@ def test_every_sampling_reaches_the_optimum(sampling, draws, sequences):
     best = optimum(made, 1 / sequences)[1]
     for skip in (True, False):
         problem, w, opt = start("saga", made, sampling=sampling, skip=skip, draws=draws, **EXACT)
-        outcome = fit(problem, opt, tol=1e-7, monitors=[Limits(steps=800)])
+        outcome = fit(problem, opt, tol=Goal(slope=1e-7), monitors=[Limits(steps=800)])
         assert outcome.reason == "converged", (sampling, skip)
         assert outcome.objective - best <= 1e-10 * best
 
@@ -170,7 +171,7 @@ def test_l1_solutions_are_optimal(l2, l1, options):
     """The subgradient of least norm vanishes; a weight is exactly 0 where it can be, and OWL-QN finds the same."""
     made = larger(sequences=60)
     problem, w, opt = start("saga", made, l2=l2, l1=l1, **options, **EXACT)
-    outcome = fit(problem, opt, tol=1e-8, monitors=[Limits(steps=2500)])
+    outcome = fit(problem, opt, tol=Goal(slope=1e-8), monitors=[Limits(steps=2500)])
     assert outcome.reason == "converged"
     g, least = np.empty_like(w), np.empty_like(w)
     problem.value_and_gradient(w, g)
@@ -183,7 +184,7 @@ def test_l1_solutions_are_optimal(l2, l1, options):
     assert (w == 0).any()
     other, v = made.problem(l2=l2, l1=l1), np.zeros_like(w)
     owlqn = optimizers.get("owlqn")
-    fit(other, owlqn.make(other, v, None, **owlqn.defaults()), tol=1e-7, monitors=[Limits(steps=2000)])
+    fit(other, owlqn.make(other, v, None, **owlqn.defaults()), tol=Goal(slope=1e-7), monitors=[Limits(steps=2000)])
     assert outcome.objective <= problem.exact(v)[0] + 1e-10
 
 
@@ -191,7 +192,7 @@ def test_l1_beyond_the_first_gradient_leaves_zero():
     made = larger()
     _, w, opt = start("saga", made, l1=1.0, w=made.weights(1))
     problem = made.problem(l2=1 / 80, l1=1.0)
-    outcome = fit(problem, opt, tol=1e-6, monitors=[Limits(steps=100)])
+    outcome = fit(problem, opt, tol=Goal(slope=1e-6), monitors=[Limits(steps=100)])
     assert outcome.reason == "converged"
     assert not w.any()
 
@@ -201,11 +202,10 @@ def test_estimated_gaps_with_l1_tend_to_the_exact_ones():
     problem, w, opt = start("saga", made, l1=0.005, **EXACT)
     for _ in range(150):
         opt.step()
-    opt.correction = 1.0
     step = opt.step()
     assert not step.exact
     assert step.gap == pytest.approx(problem.exact(w)[1], rel=0.9, abs=1e-9)
-    assert opt.confirm().gap == pytest.approx(problem.exact(w)[1], rel=1e-6, abs=1e-14)
+    assert opt.refresh().gap == pytest.approx(problem.exact(w)[1], rel=1e-6, abs=1e-14)
 
 
 def test_a_corpus_twice_over_has_the_same_optimum():
@@ -214,7 +214,7 @@ def test_a_corpus_twice_over_has_the_same_optimum():
     reached = []
     for one in (made, twice):
         problem, w, opt = start("saga", one, l2=0.02, l1=0.01, **EXACT)
-        assert fit(problem, opt, tol=1e-9, monitors=[Limits(steps=2000)]).reason == "converged"
+        assert fit(problem, opt, tol=Goal(slope=1e-9), monitors=[Limits(steps=2000)]).reason == "converged"
         reached.append(w)
     np.testing.assert_allclose(reached[1], reached[0], atol=1e-6)
     assert ((reached[0] == 0) == (reached[1] == 0)).all()

@@ -9,6 +9,7 @@ from problems import KINDS, instance, larger
 from sag_twin import SAMPLERS, Svrg, assert_same_steps, optimum, start, steps_until
 
 from crftrain.training.loop import Limits, fit
+from crftrain.training.proof import Goal
 
 
 @pytest.mark.parametrize("sampling", SAMPLERS)
@@ -78,7 +79,7 @@ def test_every_sampling_reaches_the_optimum(sampling, sequences, mixed):
     best = optimum(made, 1 / sequences)[1]
     for skip in (True, False):
         problem, w, opt = start("svrg", made, sampling=sampling, skip=skip, mixed=mixed)
-        outcome = fit(problem, opt, tol=1e-7, monitors=[Limits(steps=800)])
+        outcome = fit(problem, opt, tol=Goal(slope=1e-7), monitors=[Limits(steps=800)])
         assert outcome.reason == "converged", (sampling, skip)
         assert outcome.gap <= 1e-7 * outcome.first_gap
         assert outcome.objective - best <= 1e-10 * best
@@ -90,7 +91,7 @@ def test_a_corpus_twice_over_has_the_same_optimum():
     reached = []
     for one in (made, twice):
         problem, w, opt = start("svrg", one, l2=0.05)
-        assert fit(problem, opt, tol=1e-9, monitors=[Limits(steps=500)]).reason == "converged"
+        assert fit(problem, opt, tol=Goal(slope=1e-9), monitors=[Limits(steps=500)]).reason == "converged"
         reached.append(w)
     np.testing.assert_allclose(reached[1], reached[0], atol=1e-6)
 
@@ -99,7 +100,7 @@ def test_without_a_penalty_it_reaches_the_optimum():
     made = larger(noise=0.6, attributes=4, per_token=(1, 1), sequences=100, features="full")
     best = optimum(made, 0.0)[1]
     problem, w, opt = start("svrg", made, l2=0.0)
-    outcome = fit(problem, opt, tol=1e-6, monitors=[Limits(steps=300)])
+    outcome = fit(problem, opt, tol=Goal(slope=1e-6), monitors=[Limits(steps=300)])
     assert outcome.reason == "converged"
     assert outcome.objective - best <= 1e-9 * best
 

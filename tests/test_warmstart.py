@@ -11,6 +11,7 @@ from crftrain.model import model
 from crftrain.model.warmstart import initial_weights
 from crftrain.training.learn import learn, prepare
 from crftrain.training.loop import Limits, fit
+from crftrain.training.proof import Goal
 from crftrain.training.strength import Strength
 
 NAMES = ["sag", "saga", "svrg"]
@@ -176,10 +177,10 @@ def test_a_path_reaches_every_optimum_with_fewer_passes_than_cold_starts(name, l
         if k:
             problem = problem.at(l2=c / 80, l1=l1)
             opt.move_to(problem)
-        assert fit(problem, opt, tol=1e-5, monitors=[Limits(steps=300)]).reason == "converged"
+        assert fit(problem, opt, tol=Goal(slope=1e-5), monitors=[Limits(steps=300)]).reason == "converged"
         warm += problem.passes
         alone, v, other = start(name, made, l2=c / 80, l1=l1)
-        assert fit(alone, other, tol=1e-5, monitors=[Limits(steps=300)]).reason == "converged"
+        assert fit(alone, other, tol=Goal(slope=1e-5), monitors=[Limits(steps=300)]).reason == "converged"
         cold += alone.passes
         assert problem.exact(w)[0] == pytest.approx(alone.exact(v)[0], rel=1e-8)
     assert warm < cold
@@ -230,7 +231,7 @@ def test_the_algorithms_of_the_family_agree():
     made, ends = larger(), {}
     for name in NAMES:
         problem, w, opt = start(name, made)
-        fit(problem, opt, tol=1e-7, monitors=[Limits(steps=500)])
+        fit(problem, opt, tol=Goal(slope=1e-7), monitors=[Limits(steps=500)])
         ends[name] = w
     for w in ends.values():
         np.testing.assert_allclose(w, optimum(made, 1 / 80)[0], atol=1e-5)

@@ -6,7 +6,7 @@ import re
 import click
 
 from .. import optimizers
-from ..training.settings import CHOICES, DEFAULT_ALGORITHM, DEFAULT_ONLINE, DEFAULTS, LEAST, Settings, default_algorithm
+from ..training.settings import CHOICES, DEFAULT_ALGORITHM, DEFAULT_ONLINE, DEFAULTS, LEAST, Settings
 from ..training.strength import Strength
 from . import migrants, presets
 from .base import Command
@@ -46,7 +46,10 @@ TRAINING = (
     click.option("--max-passes", type=NUMBER, metavar="X", help="Largest number of effective passes over the data."),
     click.option("--max-seconds", type=NUMBER, metavar="X", help="Longest time for optimisation."),
     click.option(
-        "--tol", type=click.FloatRange(min=0), metavar="X", help="Stop when the gap is at most X times the gap at zero weights; 0: never."
+        "--tol",
+        type=click.FloatRange(min=0),
+        metavar="X",
+        help="Stop when the distance from the optimum, over the objective, is proved to be X or less; 0: never.  [default: 0.001]",
     ),
     setting("-j", "--threads", help="Threads."),
     setting("--seed", help="Seed of everything random."),
@@ -54,6 +57,7 @@ TRAINING = (
     click.option("--log", metavar="FILE", help="Write a JSON line for the start, each step and the end."),
     click.option("--trace", is_flag=True, help="Compute the exact objective after each step (not counted in seconds or passes)."),
     click.option("-q", "--quiet", is_flag=True, help="Print errors only."),
+    click.option("-v", "--verbose", is_flag=True, help="A line for each step."),
 )
 
 
@@ -112,7 +116,7 @@ class AlgorithmCommand(Command):
     @staticmethod
     def default(args):
         """The name of the algorithm where -a names none."""
-        return default_algorithm(_asked_l1(args))
+        return DEFAULT_ALGORITHM
 
     def get_params(self, ctx):
         algorithm = ctx.meta.get("algorithm") or algorithm_named(DEFAULT_ALGORITHM, ctx)
@@ -166,16 +170,6 @@ class UpdateCommand(AlgorithmCommand):
     @staticmethod
     def default(args):
         return DEFAULT_ALGORITHM if any(arg.startswith("--replay") for arg in args) else DEFAULT_ONLINE
-
-
-def _asked_l1(args):
-    """The strengths that --l1 asks for, before click parses anything; None if there are none, or it will refuse them."""
-    given = [re.match("(?:--|-[qh]*p *)?l1=(.*)", arg) for arg in args]
-    texts = [match[1] for match in given if match] + [args[i + 1] for i, arg in enumerate(args[:-1]) if arg == "--l1"]
-    try:
-        return Strength.several(texts) if texts else None
-    except ValueError:
-        return None
 
 
 def _value_of(args, flags):

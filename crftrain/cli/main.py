@@ -10,7 +10,7 @@ import click
 from .. import __version__
 from ..errors import CrftrainError, CrftrainWarning
 from ..training.events import Observers
-from ..training.settings import DEFAULT_ALGORITHM, DEFAULT_FOR_L1
+from ..training.settings import DEFAULT_ALGORITHM
 from ..training.signals import StopSignal
 from . import migrants, showing, streams
 from .base import Command, write_lines
@@ -123,7 +123,7 @@ for command in (tag, evaluate, showing.dump, showing.info, showing.features, sho
     "-a",
     "--algorithm",
     metavar="NAME",
-    help=f"Training algorithm; `crftrain algorithms` lists them.  [default: {DEFAULT_ALGORITHM}; {DEFAULT_FOR_L1} with --l1]",
+    help=f"Training algorithm; `crftrain algorithms` lists them.  [default: {DEFAULT_ALGORITHM}]",
 )
 @click.option("-m", "--model", default="model.bin", show_default=True, help="Where the model is written.")
 @click.option(
@@ -160,7 +160,7 @@ for command in (tag, evaluate, showing.dump, showing.info, showing.features, sho
 @click.option("--dry-run", is_flag=True, help="Read, count, say what memory training takes, and stop.")
 @click.argument("train", nargs=-1, required=True)
 @click.pass_context
-def learn(ctx, train, algorithm, quiet, stream, dry_run, **settings):
+def learn(ctx, train, algorithm, quiet, verbose, stream, dry_run, **settings):
     """Learn a model from TRAIN files (- is standard input; .gz, .bz2 and .xz are understood).
 
     \b
@@ -179,7 +179,7 @@ def learn(ctx, train, algorithm, quiet, stream, dry_run, **settings):
     options = {option.name: settings.pop(option.name) for option in ctx.meta["algorithm"].options}
     settings = asked(ctx, paths=train, algorithm=ctx.meta["algorithm"], options=options, stream=stream, **settings)
     run = reporting(run) if settings.report else run
-    run_training(ctx, look if dry_run else learn_stream if stream else run, settings, quiet)
+    run_training(ctx, look if dry_run else learn_stream if stream else run, settings, quiet, verbose)
 
 
 # ---- update ----------------------------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def learn(ctx, train, algorithm, quiet, stream, dry_run, **settings):
 @click.argument("model")
 @click.argument("new", nargs=-1, required=True)
 @click.pass_context
-def update(ctx, model, new, algorithm, out, replay, lambdas, l1s, quiet, **settings):
+def update(ctx, model, new, algorithm, out, replay, lambdas, l1s, quiet, verbose, **settings):
     """Go on learning MODEL from NEW files, with the template and the format that it has.
 
     \b
@@ -210,7 +210,7 @@ def update(ctx, model, new, algorithm, out, replay, lambdas, l1s, quiet, **setti
     options = {option.name: settings.pop(option.name) for option in ctx.meta["algorithm"].options}
     own = {"algorithm": ctx.meta["algorithm"], "options": options, "lambdas": lambdas, "l1s": l1s}
     settings = asked(ctx, update=True, paths=new, model=out or model, init=model, replay=replay, **own, **settings)
-    run_training(ctx, run, settings, quiet)
+    run_training(ctx, run, settings, quiet, verbose)
 
 
 # ---- compare ---------------------------------------------------------------------------------------------------------

@@ -9,37 +9,44 @@ from datetime import date, datetime
 
 import click
 
-from ..training.events import Observer, Observers
-from ..training.settings import DEFAULT_FOR_L1
+from ..training.events import Observer, Observers, percent
 from ..training.signals import StopSignal
+from .bar import LogBar
+
+EACH, GROWTH = 8, 1.25  # where there is no terminal: each of the first steps, then ever fewer
 
 
 class Console(Observer):
-    """Tells the user everything on stderr; each step is one line that changes on a terminal, else a plain line each."""
+    """Tells the user everything on stderr; a step is a line that changes on a terminal, else some steps have a plain line each.
 
-    def __init__(self, first=""):
-        self.step_name, self.bar, self.first = "pass", None, first  # what to say when training begins
+    first: what to say when training begins. verbose: each step has a plain line.
+    """
+
+    def __init__(self, first="", *, verbose=False):
+        self.step_name, self.bar, self.first, self.verbose = "pass", None, first, verbose
+        self.moving, self.next = LogBar(), 1
 
     def say(self, text):
         self._close()
         click.echo(text, err=True)
 
     def start(self, event, step_name):
-        self.step_name = step_name
+        self.step_name, self.moving, self.next = step_name, LogBar(), 1
         if self.first:
             self.say(self.first)
             self.first = ""
 
     def step(self, progress):
         step = progress.step
-        text = f"{self.step_name} {progress.iteration}  objective {'' if step.exact else '~'}{step.objective:.6f}  gap {step.gap:.2e}"
+        text = f"{self.step_name} {progress.iteration}  objective {'' if step.exact else '~'}{step.objective:.6f}{_distance(progress)}"
         if progress.dev:
             name = "f1" if "f1" in progress.dev else "accuracy"
             text += f"  dev {name} {progress.dev[name]:.2f}"
         text += f"  {progress.passes:.1f} passes  {progress.seconds:.1f} s" + (f"  {step.note}" if step.note else "")
-        if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-            self._show(text)
-        else:
+        if not self.verbose and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+            self._show("  ".join(filter(None, (text, self.moving.text(progress)))))
+        elif self.verbose or progress.iteration >= self.next:
+            self.next = max(progress.iteration + 1, int(GROWTH * progress.iteration) if progress.iteration >= EACH else 0)
             click.echo(text, err=True)
 
     def _show(self, text):
@@ -53,6 +60,14 @@ class Console(Observer):
         if self.bar is not None:
             self.bar.close()
             self.bar = None
+
+
+def _distance(progress):
+    """How far from the optimum, and where that will be enough."""
+    if progress.distance is None:
+        return ""
+    goal = f", to be {percent(progress.goal)}" if progress.goal and progress.distance > progress.goal else ""
+    return f"  within {'' if progress.proved else '~'}{percent(progress.distance)} of the optimum{goal}"
 
 
 def say_now(text):
@@ -81,11 +96,9 @@ def _day(seconds):
     return f"today {then:%H:%M}" if days == 0 else "yesterday" if days == 1 else f"{then.day} {then:%B %Y}"
 
 
-def run_training(ctx, run, settings, quiet):
+def run_training(ctx, run, settings, quiet, verbose=False):
     """run(settings, observer) under signals, with messages and an exit status."""
-    console = Observer() if quiet else Console(replaced(settings.model))
-    if settings.algorithm.name == DEFAULT_FOR_L1 and ctx.params["algorithm"] is None:
-        console.say(f"algorithm: {settings.algorithm.name}, chosen for --l1 (-a chooses another)")
+    console = Observer() if quiet else Console(replaced(settings.model), verbose=verbose)
     with StopSignal(None if quiet else say_now) as stop:
         try:
             outcome = run(settings, Observers(console, stop))

@@ -113,7 +113,8 @@ def explain(algorithm):
     yield f"\nReference: {algorithm.reference}"
     penalties = [name for kind, name in (("l2", "--lambda"), ("l1", "--l1")) if kind in algorithm.solves]
     yield f"Penalties: {', '.join(penalties) or 'none'}" + ("; --lambda 0 works" if "no-l2" in algorithm.solves else "")
-    yield f"A step is one {algorithm.step_name}; by default at most {algorithm.passes}, and --tol {algorithm.tol:g}"
+    ends = f"where nothing can be proved a gap of {algorithm.tol:g} ends"
+    yield f"A step is one {algorithm.step_name}; by default at most {algorithm.passes}; {ends}"
     for option in algorithm.options:
         default = {True: "yes", False: "no"}.get(option.default, option.default) if option.kind is bool else option.default
         yield f"\n  {option.flag}  ({option.range}; default {default})\n      {option.help}"

@@ -5,7 +5,7 @@ from functools import cache
 from importlib import import_module
 from importlib.resources import files
 
-FAMILIES = ("average", "descent", "dual", "margin", "batch")
+FAMILIES = ("average", "descent", "dual", "margin", "batch", "choice")
 
 
 @cache

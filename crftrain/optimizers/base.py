@@ -78,13 +78,17 @@ class Optimiser(ABC):
         """What to save: w, or an average of iterates."""
         return self.w
 
-    def gap_at_start(self) -> float:
-        """What --tol is a share of; not counted as a pass."""
-        return self.objective.gap_at_zero()
+    def news(self) -> list[str]:
+        """What the user should be told, once."""
+        return []
 
-    def confirm(self) -> Step:
-        """The last step again, its gap exact. Of those whose steps have an estimated gap."""
-        raise NotImplementedError
+    def lower_bound(self) -> float:
+        """Of the optimum, as far as the algorithm knows one by itself; -inf: it does not. Costs no pass, changes nothing."""
+        return -math.inf
+
+    def gradient(self) -> np.ndarray | None:
+        """Of the smooth part at solution(), where the last step is exact and had it; not to be changed."""
+        return None
 
     # ---- resumable
 
@@ -210,6 +214,7 @@ class Algorithm:
     options: tuple = ()
     refuse: Callable = nothing_against  # (options, l2, l1, stream) -> (place, finding, expectation) of each thing that does not go together
     minimises: bool = True  # what it converges to is the optimum of f, where it solves a penalty
+    adapts: bool = False  # to its options, so that less free memory than it takes is told, but refuses nothing
     step_name: str = "pass"  # what a step is: "pass" over the sequences, or "iteration" of a batch method
     tol: float = 1e-6  # stop at gap <= tol * gap at w = 0
     passes: int = 200  # the largest number of steps

@@ -238,6 +238,8 @@ def step_event(progress):
         "objective": step.objective,
         "exact": step.exact,
         "gap": step.gap,
+        "distance": progress.distance,
+        "proved": progress.proved,
         "active": int(np.count_nonzero(progress.solution)),
         **({"dev": progress.dev} if progress.dev else {}),
     }
@@ -252,6 +254,7 @@ def end_event(outcome):
         "objective": outcome.objective,
         "gap": outcome.gap,
         "bound": outcome.bound,
+        "proved": outcome.proved,
         "active": outcome.active,
         **({"best_iteration": outcome.best_iteration, "dev": outcome.dev} if outcome.dev else {}),
     }
@@ -277,6 +280,7 @@ def model_facts(settings, training, point, outcome):
         "objective": outcome.objective,
         "gap": outcome.gap,
         "bound": outcome.bound,
+        "proved": outcome.proved,
         **({"best_iteration": outcome.best_iteration, "dev": outcome.dev} if outcome.dev else {}),
     }
 
@@ -284,13 +288,29 @@ def model_facts(settings, training, point, outcome):
 def ending(outcome, algorithm):
     """How training ended, and what is kept of it, which with held-out data is another step: lines for the user."""
     ended = f"{outcome.reason}: {algorithm.step_name} {outcome.iteration}, {outcome.passes:.1f} effective passes, {outcome.seconds:.2f} s"
-    numbers = f"objective {outcome.objective:.8g}, gap {outcome.gap:.3g}, {outcome.active:,} active features"
+    numbers = f"objective {outcome.objective:.8g}, {outcome.active:,} active features"
     if outcome.dev:
-        return f"{ended}\nkept {algorithm.step_name} {outcome.best_iteration}: held-out {scores_text(outcome.dev)}; {numbers}"
+        last = "" if outcome.proved_last is None else f", {proved_text(outcome.proved_last, outcome.gap)}"
+        return (
+            f"{ended}{last}\nkept {algorithm.step_name} {outcome.best_iteration}: held-out {scores_text(outcome.dev)}; {numbers}; "
+            f"{proved_text(outcome.proved, outcome.gap)}"
+        )
     lines = [f"{ended}; {numbers}"]
     if not outcome.converged and not math.isnan(outcome.gap):
         lines.append("not converged: the optimum is not reached, which the model file says too")
-    return "\n".join(lines)
+    return "\n".join([*lines, proved_text(outcome.proved, outcome.gap)])
+
+
+def proved_text(distance, gap):
+    """What is proved of weights, in words."""
+    if distance is None:
+        return f"nothing is proved without a penalty; the largest entry of the gradient is {gap:.2g}"
+    return f"within {percent(distance)} of the optimum, proved"
+
+
+def percent(share):
+    """Two digits, rounded up where that tells less than is known."""
+    return f"{100 * share:.2g} %" if share < 1 else f"{100 * min(share, 1e4):.0f} %"
 
 
 def scores_text(scores):

@@ -2,10 +2,9 @@
 
     1. step = opt.step(), timed: these seconds are the optimisation alone
     2. monitors look at (k, step, solution): log, progress bar, score on held-out data, plateau, limits, signals
-    3. stop when gap <= tol * gap at w = 0 (a duality gap: at the dual's start), when the algorithm cannot go on,
-       or when a monitor has a reason
+    3. stop when as much is proved as was asked for (proof), when the algorithm cannot go on, or when a monitor has a reason
 
-The loop never asks which family an algorithm belongs to. An estimated gap that passes is confirmed by an exact one.
+The loop never asks which family an algorithm belongs to. A measurement for a proof takes its time and counts as a pass.
 """
 
 import math
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import TrainingError
+from .proof import Goal, Prover
 
 
 @dataclass
@@ -27,6 +27,9 @@ class Progress:
     passes: float
     seconds: float
     dev: dict | None = None
+    distance: float | None = None  # (f - f*) / f: proved, if `proved`, else as estimated; None: unknown
+    proved: bool = False
+    goal: float | None = None  # what it is to come to
 
 
 @dataclass
@@ -42,7 +45,10 @@ class Outcome:
     objective: float = math.nan
     gap: float = math.nan
     bound: float | None = None
-    first_gap: float = math.nan
+    first_gap: float = math.nan  # at w = 0, where the goal is a share of it
+    proved: float | None = None  # (f - f*) / f of these weights is at most this; None: nothing can be proved
+    proved_last: float | None = None  # the same of the last weights, where others are kept
+    goal: float | None = None
     best_iteration: int | None = None
     dev: dict | None = None
     dev_score: float = -math.inf
@@ -50,29 +56,27 @@ class Outcome:
     model_bytes: int = 0
 
 
-def fit(problem, optimiser, *, tol, monitors=(), trace=False, start=None):
+def fit(problem, optimiser, *, tol=None, prover=None, monitors=(), trace=False, start=None):
     """Run the optimiser until it or a Monitor has a reason to stop.
 
     start: iterations, seconds and the last step of the run that is gone on with; where that had a reason to stop which still
-    holds, no step is made.
+    holds, no step is made. prover: one that knows where to stop; else what tol means does, a Goal or a number (Goal.of).
     """
-    passes = problem.passes
-    first_gap = optimiser.gap_at_start() if tol > 0 else math.nan
-    k, seconds, reason, converged = 0, 0.0, None, False
+    prover = prover or Prover(problem, optimiser, tol if isinstance(tol, Goal) else Goal.of(problem, tol))
+    passes, k, seconds, reason, converged = problem.passes, 0, 0.0, None, False
     if start is not None:
         problem.passes = passes  # the run that is gone on with has counted what came before its steps
         k, seconds, step = start
         solution = optimiser.solution()
         progress = Progress(k, step, solution, passes, seconds)
-        converged = step.exact and step.gap <= tol * first_gap
+        converged = prover.converged
         reasons = [monitor.reason(progress) for monitor in monitors]
         reason = "converged" if converged else next((said for said in reasons if said), step.done or None)
     while reason is None:
         started = time.perf_counter()
         step = optimiser.step()
-        if not step.exact and step.gap <= tol * first_gap:
-            step = optimiser.confirm()
         solution = optimiser.solution()
+        step = prover.look(step, solution)
         seconds += time.perf_counter() - started
         k += 1
         if not math.isfinite(step.objective):
@@ -80,13 +84,14 @@ def fit(problem, optimiser, *, tol, monitors=(), trace=False, start=None):
         if trace and not step.exact:
             step = step._replace(objective=problem.exact_objective(solution), exact=True)
         progress = Progress(k, step, solution, problem.passes, seconds)
+        progress.distance, progress.proved, progress.goal = prover.estimate, prover.distance is not None, prover.goal.distance
         reasons = [monitor(progress) for monitor in monitors]
-        converged = step.exact and step.gap <= tol * first_gap
+        converged = prover.converged
         reason = "converged" if converged else next((said for said in reasons if said), step.done or None)
-    outcome = Outcome(solution, reason, converged, k, problem.passes, seconds, first_gap=first_gap)
+    outcome = Outcome(solution, reason, converged, k, problem.passes, seconds, goal=prover.goal.distance, first_gap=prover.first_slope)
     for monitor in monitors:
         monitor.conclude(outcome)
-    outcome.objective, outcome.gap, outcome.bound = problem.exact(outcome.w)
+    prover.conclude(outcome)
     if not math.isfinite(outcome.objective):
         raise TrainingError(f"after step {k}", f"the objective of the weights to keep is {outcome.objective}", "a finite number")
     outcome.active = int(np.count_nonzero(outcome.w))

@@ -25,9 +25,8 @@ from ..text.template import builtin_names
 from .overwriting import overwritten
 from .strength import Strength
 
-DEFAULT_ALGORITHM = "sag"
+DEFAULT_ALGORITHM = "auto"
 DEFAULT_ONLINE = "psa"  # for new sentences alone
-DEFAULT_FOR_L1 = "owlqn"  # the first to reach any objective that is near the optimum
 
 DEFAULTS = {
     "select": "score",
@@ -148,7 +147,7 @@ class Settings:
     def _default_algorithm(self):
         if self.update:
             return DEFAULT_ALGORITHM if self.replay else DEFAULT_ONLINE
-        return default_algorithm(self.l1s)
+        return DEFAULT_ALGORITHM
 
     @staticmethod
     def _declared(algorithm):
@@ -304,11 +303,6 @@ class Settings:
         outputs += [("out", path) for kind in OF_RACES for path in (Path(self.out).glob(kind) if self.out else ())]
         inputs = [(name, path) for name in INPUTS for path in _paths(getattr(self, name)) if path not in builtin_names()]
         yield from overwritten(outputs, inputs, allowed=allowed, named=named)
-
-
-def default_algorithm(l1s):
-    """The algorithm where none is given: l1 above 0 needs one that can."""
-    return DEFAULT_FOR_L1 if _any(l1s) else DEFAULT_ALGORITHM
 
 
 def _paths(value):

@@ -7,16 +7,16 @@
 
 import time
 from dataclasses import dataclass, replace
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType
 
 import numpy as np
 
 from .. import __version__
-from ..chain._occurrence_list import listed_bytes
 from ..chain._problem import Problem
 from ..chain._sequences import order_occurrences
 from ..chain.layout import arrange, number
 from ..chain.memory import free_memory
+from ..chain.sizes import sizes
 from ..errors import TrainingError
 from ..model.model import Model
 from ..model.warmstart import initial_weights, widened
@@ -24,6 +24,7 @@ from . import checkpoint
 from .events import MEGABYTE, SILENT, ending, last_event, model_facts, run_facts, scores_text, start_event
 from .folds import cross_validate
 from .loop import Asked, HeldOut, Limits, Plateau, fit
+from .proof import Goal, Prover
 from .search import along, following
 
 
@@ -51,12 +52,7 @@ class Training:
     @property
     def sizes(self):
         """And those that an algorithm's memory depends on besides."""
-        nodes, pairs, layout = self.corpus.nodes, self.corpus.pairs, self.layout
-        touched = int(np.diff(layout.ptr)[nodes.attr].sum())
-        if pairs is not None and len(pairs.attr):
-            touched += int(np.diff(layout.pair_ptr)[pairs.attr].sum())
-        counts = {"n_pair_features": len(layout.pair), "n_pairs": layout.n_pairs, "n_occurrences": len(nodes.attr), "n_touched": touched}
-        return SimpleNamespace(**self.facts, **counts, listed_bytes=listed_bytes(self.corpus, layout))
+        return sizes(self.corpus, self.layout)
 
 
 def train(
@@ -110,6 +106,7 @@ def numbered(settings, corpus, vocabulary, started=None):
 def describe(settings, training, heldout=None):
     """What is about to be trained and what it will take; TrainingError if that is more than the machine has free."""
     facts, algorithm = training.sizes, settings.algorithm
+    facts.threads, facts.l1 = settings.threads, max(l1.number for _, l1 in settings.points)
     parts = algorithm.memory(facts, settings.options)
     copies = settings.threads - 1 + bool(heldout)
     if copies:
@@ -120,13 +117,15 @@ def describe(settings, training, heldout=None):
     told = ", ".join(f"{what} {size / MEGABYTE:,.0f} MB" for what, size in parts.items())
     if free is not None and need > free:
         found = f"{facts.n_features:,} features take {need / MEGABYTE:,.0f} MB ({told}), and {free / MEGABYTE:,.0f} MB are free"
-        raise TrainingError(algorithm.name, found, f"less: {algorithm.lighter}")
-    corpus = sum(array.nbytes for array in training.corpus.arrays())
+        if not algorithm.adapts:
+            raise TrainingError(algorithm.name, found, f"less: {algorithm.lighter}")
+        told += f" (more than the {free / MEGABYTE:,.0f} MB that are free: {algorithm.lighter} take less)"
+    corpus, attributes = sum(array.nbytes for array in training.corpus.arrays()), training.facts["n_attributes"]
     n_pairs, every, pairs = len(training.layout.transition), facts.n_labels**2, ""
     if settings.transitions == "auto" and 0 < n_pairs < every:
         pairs = f"\nmany labels: the {n_pairs:,} label pairs seen have weights, not all {every:,} (transitions full: all)"
     return (
-        f"{facts.n_sequences:,} sequences, {facts.n_tokens:,} tokens, {facts.n_labels:,} labels, {facts.n_attributes:,} attributes\n"
+        f"{facts.n_sequences:,} sequences, {facts.n_tokens:,} tokens, {facts.n_labels:,} labels, {attributes:,} attributes\n"
         f"{facts.n_features:,} features; memory: {told}, corpus {corpus / MEGABYTE:,.0f} MB{pairs}"
     )
 
@@ -141,18 +140,19 @@ def monitors(settings, heldout, observer):
         max_seconds=settings.max_seconds,
         step_name=algorithm.step_name,
     )
-    return [*watching, Asked(observer.step), *([Plateau()] if _tol(settings) > 0 else []), limits]
+    return [*watching, Asked(observer.step), *([] if settings.tol == 0 else [Plateau()]), limits]
 
 
-def _tol(settings):
-    return settings.algorithm.tol if settings.tol is None else settings.tol
+def _tell(optimiser, observer):
+    for text in optimiser.news():
+        observer.say(text)
 
 
-def fit_point(settings, training, *, point=0, w=None, heldout=None, before=None, watching=(), observer=SILENT):
+def fit_point(settings, training, *, point=0, w=None, heldout=None, before=None, watching=(), observer=SILENT, goal=None):
     """Train at one strength of the path; returns (outcome, optimiser).
 
     From zero unless w is given, which changes in place; `before` is the optimiser of the point before, which may go on
-    with more than its weights. watching: monitors besides the usual ones.
+    with more than its weights. watching: monitors besides the usual ones. goal: another one than the settings say.
     """
     algorithm, n = settings.algorithm, training.corpus.n_sequences
     l2, l1 = (strength.at(n) for strength in settings.points[point])
@@ -167,17 +167,19 @@ def fit_point(settings, training, *, point=0, w=None, heldout=None, before=None,
         optimiser.move_to(problem)
     else:
         optimiser = algorithm.make(problem, w, rng, **settings.options)
+    _tell(optimiser, observer)
     scorer = heldout.scorer(training.layout, select=settings.select) if heldout else None
-    watching = [*monitors(settings, scorer, observer), *watching]
+    watching = [Asked(lambda progress: _tell(optimiser, observer)), *monitors(settings, scorer, observer), *watching]
+    prover = Prover(problem, optimiser, goal or Goal.of(problem, settings.tol, default_slope=algorithm.tol))
     run, start = run_facts(settings, training, problem), None
     if settings.resume:
-        start = checkpoint.restore(settings.resume, run, problem, optimiser, rng, watching)
+        start = checkpoint.restore(settings.resume, run, problem, optimiser, rng, [prover, *watching])
     if settings.checkpoint:
         writer = checkpoint.Checkpoint(
-            settings.checkpoint, settings.checkpoint_every, run, optimiser, rng, monitors=watching, observer=observer
+            settings.checkpoint, settings.checkpoint_every, run, optimiser, rng, monitors=[prover, *watching], observer=observer
         )
         watching = [*watching, writer]
-    return fit(problem, optimiser, tol=_tol(settings), monitors=watching, trace=settings.trace, start=start), optimiser
+    return fit(problem, optimiser, prover=prover, monitors=watching, trace=settings.trace, start=start), optimiser
 
 
 def _follow_path(settings, training, w, heldout, observer):

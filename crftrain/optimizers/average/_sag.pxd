@@ -11,10 +11,13 @@ from ._table cimport Table
 cdef class SampledSteps(Sequential):
     cdef readonly Sampler sampler
     cdef readonly double[::1] losses        # [units] at the last visit
+    cdef readonly double[::1] entropies     # [units] of p(y | x) when what d has of the unit was computed; 0 before
+    cdef public double pace                 # the step's length over that which the constants allow
     cdef const int64_t[::1] order           # the first draws, or none
     cdef readonly int64_t drawn
     cdef double l2
     cdef int64_t next_unit(self) noexcept nogil
+    cdef double entropy(self, int64_t u, double f) noexcept nogil
     cdef bint learn_constant(self, int64_t u, double f, bint first) noexcept nogil
 
 

@@ -5,9 +5,11 @@ from libc.stdint cimport int64_t
 
 import numpy as np
 
+from ..._kernels cimport simd
 from ...chain._blocks cimport Gradient
 from ..loop._sequential cimport Sequential
 
+from ...chain.certificate import dual, lower_bound
 from ..base import counted, within
 
 cdef int REFRESH = 0
@@ -22,13 +24,25 @@ cdef class SampledSteps(Sequential):
         Sequential.__init__(self, problem, w, batch=batch, skip=skip, all_pairs=all_pairs)
         self.sequences.list_distinct()
         self.sampler, self.l2 = sampler(self.n_units, rng, l2=problem.l2, first=first), problem.l2
-        self.losses = np.zeros(self.n_units)
+        self.losses, self.entropies, self.pace = np.zeros(self.n_units), np.zeros(self.n_units), 1.0
         self.order, self.drawn = np.empty(0, np.int64) if order is None else order, 0
 
     cdef int64_t next_unit(self) noexcept nogil:
         cdef int64_t u = self.order[self.drawn] if self.drawn < self.order.shape[0] else self.sampler.draw()
         self.drawn += 1
         return u
+
+    cdef double entropy(self, int64_t u, double f) noexcept nogil:
+        """Of p(y | x) of the unit evaluated last, f its loss: f - w.g, where w.g is the sum of scores times residuals."""
+        cdef int64_t i, t, first = self.first(u), size = self.X.L * self.X.LP
+        for t in range(self.length(u)):
+            f -= simd.dot(self.X.L, self.X.psi + t * self.X.LP, self.X.q + t * self.X.LP)
+        if self.s.pairs.ptr == NULL:
+            return f - simd.dot(size, &self.lazy.trans[0], self.X.edge)
+        for i in range(self.units[u], self.units[u + 1]):       # e has the transitions, too
+            for t in range(self.s.seq[i] + 1 - first, self.s.seq[i + 1] - first):
+                f -= simd.dot(size, self.X.e + t * size, self.X.P + t * size)
+        return f
 
     cdef bint learn_constant(self, int64_t u, double f, bint first) noexcept nogil:
         """The search for L_u after evaluate(u), unless it is to be left out; False: no memory."""
@@ -50,6 +64,18 @@ cdef class SampledSteps(Sequential):
         """Of those seen, each at its last visit."""
         return float(np.sum(self.losses)) / max(1, self.sampler.seen)
 
+    def lower_bound(self):
+        """(the best bound of the optimum, the dual at its point), which d is of: a unit not seen has its labels."""
+        g = self.lazy.d_in_vector()
+        g /= self.n_units
+        entropy = float(np.mean(self.entropies))
+        return lower_bound(entropy, g, l2=self.l2, l1=self.problem.l1), dual(entropy, g, l2=self.l2, l1=self.problem.l1)
+
+    def search_anew(self):
+        """No search is left out until it has been satisfied again."""
+        self.satisfied[:] = 0
+        self.skip[:] = 0
+
     def settle(self):
         """w becomes what it is; returns the max-norm of d/n + l2 w, infinite while some unit has not been seen."""
         gap = self.lazy.settle_and_measure(1.0 / self.n_units, self.l2)
@@ -60,6 +86,8 @@ cdef class SampledSteps(Sequential):
         return {
             **self.sampler.state(),
             "losses": np.array(self.losses),
+            "entropies": np.array(self.entropies),
+            "pace": np.array([self.pace]),
             "satisfied": np.array(self.satisfied),
             "skip": np.array(self.skip),
             "order": np.array(self.order),
@@ -71,6 +99,8 @@ cdef class SampledSteps(Sequential):
         """w, which the caller has set, and all the rest."""
         self.sampler.restore(state)
         np.asarray(self.losses)[:] = state["losses"]
+        np.asarray(self.entropies)[:] = state["entropies"]
+        self.pace = float(within(state, "pace", 0.0, 1.0)[0])
         np.asarray(self.satisfied)[:] = within(state, "satisfied", 0, 2**30)
         np.asarray(self.skip)[:] = within(state, "skip", 0, 2**30)
         self.order = np.array(within(state, "order", 0, self.n_units - 1))
@@ -112,7 +142,7 @@ cdef class TableSteps(SampledSteps):
         if isnan(f):
             return -1 - u
         self.gradient.add_tokens(self.s, self.first(u), self.length(u), self.X)
-        self.losses[u] = f
+        self.losses[u], self.entropies[u] = f, self.entropy(u, f)
         if self.sampler.visit(u) and not self.learn_constant(u, f, True) or self.table.exchange(self, u) < 0:
             return -1 - u
         return u
@@ -134,8 +164,8 @@ cdef class SagSteps(TableSteps):
         f = self.evaluate(u)
         if isnan(f):
             return -1
-        self.losses[u] = f
+        self.losses[u], self.entropies[u] = f, self.entropy(u, f)
         if not self.learn_constant(u, f, first) or self.table.exchange(self, u) < 0:
             return -1
-        self.lazy.step(self.sampler.step_size(), self.l2, self.sampler.seen)
+        self.lazy.step(self.pace * self.sampler.step_size(), self.l2, self.sampler.seen)
         return u

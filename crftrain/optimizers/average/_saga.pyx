@@ -21,7 +21,7 @@ cdef class SagaSteps(TableSteps):
         cdef double omega = 1 / (self.n_units * self.sampler.probability(u)), alpha
         if not self.compare(u):
             return -1
-        alpha = self.sampler.saga_step_size()
+        alpha = self.pace * self.sampler.saga_step_size()
         self.lazy.step(alpha, self.l2, self.n_units)
         self.correct(u, -alpha / self.lazy.beta * (omega - 1.0 / self.n_units))
         return u
@@ -32,7 +32,7 @@ cdef class SagaSteps(TableSteps):
         cdef double f = self.evaluate(u)
         if isnan(f):
             return False
-        self.losses[u] = f
+        self.losses[u], self.entropies[u] = f, self.entropy(u, f)
         return self.learn_constant(u, f, first) and self.table.exchange(self, u) >= 0
 
     cdef void correct(self, int64_t u, double c) noexcept nogil:
@@ -58,9 +58,9 @@ cdef class TwoDrawSteps(SagaSteps):
         f = self.evaluate(r)
         if isnan(f):
             return -1
-        self.losses[r] = f
+        self.losses[r], self.entropies[r] = f, self.entropy(r, f)
         self.table.exchange(self, r)
-        alpha = 1 / (4 * (self.sampler.mean() + self.l2))
+        alpha = self.pace / (4 * (self.sampler.mean() + self.l2))
         self.lazy.step(alpha, self.l2, self.n_units)
         self.correct(r, alpha / self.lazy.beta / self.n_units)
         self.X, self.Y = self.Y, self.X
@@ -87,7 +87,7 @@ cdef class ProxSagaSteps(SagaSteps):
         cdef double omega = 1 / (self.n_units * self.sampler.probability(u))
         if not self.compare(u) or isnan(self.local.build(self.s, self.first(u), self.length(u), self.X)):
             return -1
-        self.prox.advance(self.sampler.saga_step_size())
+        self.prox.advance(self.pace * self.sampler.saga_step_size())
         self.wake_nodes(omega)
         self.wake_edges(omega)
         if self.s.pairs.ptr != NULL:

@@ -1,9 +1,10 @@
-"""What SAG, SAGA and SVRG share outside their loops: the options, the exact confirmation of a small gap, checkpoints."""
+"""What SAG, SAGA and SVRG share outside their loops: the options, the pace of the steps, a bound of the optimum, checkpoints."""
 
 import numpy as np
 
 from ...errors import TrainingError
 from ..base import Optimiser, Option, Step
+from ._pace import Pace
 from ._sampling import SAMPLERS
 from ._table import PRECISIONS, TABLES
 
@@ -49,6 +50,9 @@ def memory(facts, options):
 LIGHTER = "--table mixed, --table-precision single, --min-freq 2, --features observed, or -a svrg, which has no table"
 
 
+SEEN = {"pace_seen": (np.float64, (5,))}  # infinite before the first look
+
+
 class AveragedGradient(Optimiser):
     """An algorithm around TableSteps: a step is n draws."""
 
@@ -70,18 +74,32 @@ class AveragedGradient(Optimiser):
             first=initial_constant,
             all_pairs=kind is TABLES["marginals"],
         )
-        self.correction = 1.0  # exact gap / estimated gap, when last compared
+        self.pace, self.bound, self.dual = Pace(), -np.inf, -np.inf
         self.warm = bool(w.any())
 
     def step(self):
         if self.warm:  # a table of the start's gradients: an optimum is recognised, a good start not lost
-            self.warm, self.estimated = False, np.nan
-            return self.confirm()
+            self.warm = False
+            return self.refresh()
         self.steps.run(self.steps.n_units)
-        self.estimated = self._estimate(self.steps.settle())
-        return Step(self._objective(), self.estimated * self.correction, exact=False)
+        gap, objective = self._slope(self.steps.settle()), self._objective()
+        self.bound, self.dual = self.steps.lower_bound()
+        if self.steps.sampler.seen == self.steps.n_units:
+            keep_pace(self, objective)
+        return Step(objective, gap, exact=False, note=self.pace.note)
 
-    def _estimate(self, gap):
+    def refresh(self):
+        """One exact pass, which makes the table and d those of this w."""
+        gradient = self.steps.refresh()
+        gradient += self.objective.l2 * self.w
+        self.bound, self.dual = self.steps.lower_bound()
+        return Step(self._objective(), self.objective.gap(self.w, gradient))
+
+    def lower_bound(self):
+        """By the distributions whose marginals the table has."""
+        return self.bound
+
+    def _slope(self, gap):
         """The gap that d/n stands for; with l1 that of the subgradient of least norm."""
         if not self.objective.l1 or not np.isfinite(gap):
             return gap
@@ -89,15 +107,6 @@ class AveragedGradient(Optimiser):
         gradient /= self.steps.n_units
         gradient += self.objective.l2 * self.w
         return self.objective.gap(self.w, gradient)
-
-    def confirm(self):
-        """One exact pass, which also makes the table and d those of this w: the pass is not lost."""
-        gradient = self.steps.refresh()
-        gradient += self.objective.l2 * self.w
-        gap = self.objective.gap(self.w, gradient)
-        if self.estimated > 0:
-            self.correction = max(1.0, gap / self.estimated)
-        return Step(self._objective(), gap)
 
     def _objective(self):
         w = self.w
@@ -110,13 +119,25 @@ class AveragedGradient(Optimiser):
 
     def move_to(self, objective):
         """The next strength of a path, with all that is known of the sequences (the table, d, m)."""
-        self.objective, self.correction = objective, 1.0
+        self.objective, self.bound = objective, -np.inf
+        self.pace.forget()
         self.steps.move_to(objective)
 
     def state(self):
-        return {**self.steps.state(), "w": np.array(self.w), "correction": np.array([self.correction])}
+        return {**self.steps.state(), "w": np.array(self.w), "pace_seen": np.array(self.pace.state())}
+
+    def state_shapes(self):
+        return SEEN
 
     def restore(self, state):
         self.w[:] = state["w"]
-        self.correction, self.warm = float(state["correction"][0]), False
+        self.pace.restore(state["pace_seen"])
+        self.warm = False
         self.steps.restore(state)
+
+
+def keep_pace(optimiser, objective):
+    """Steps as long as the way that the dual has gone allows."""
+    if optimiser.pace.look(optimiser.dual if optimiser.objective.l2 else None, objective):
+        optimiser.steps.search_anew()
+    optimiser.steps.pace = optimiser.pace.length

@@ -30,7 +30,7 @@ cdef class SvrgSteps(SampledSteps):
         if isnan(f) or not self.learn_constant(u, f, False) or not self.subtract_anchor(u):
             return -1
         self.losses[u] = f
-        alpha = self.sampler.svrg_step_size()
+        alpha = self.pace * self.sampler.svrg_step_size()
         self.lazy.step(alpha, self.l2, self.n_units)
         scale_residual(self.X, T, pairs, -alpha / self.lazy.beta * omega)
         self.lazy.add_to_v(self.s, self.first(u), T, self.X)
@@ -75,12 +75,12 @@ cdef class SvrgSteps(SampledSteps):
         if isnan(f):
             return -1 - u
         if what == ANCHOR:
-            self.losses[u] = f
+            self.losses[u], self.entropies[u] = f, self.entropy(u, f)
         if (first or what == START) and not self.learn_constant(u, f, True):
             return -1 - u
         self.lazy.add_to_d(self.s, self.first(u), self.length(u), self.X)
         if what == START:
-            self.lazy.step(self.sampler.step_size(), self.l2, self.sampler.seen)
+            self.lazy.step(self.pace * self.sampler.step_size(), self.l2, self.sampler.seen)
         return u
 
     def set_anchor(self):

@@ -11,11 +11,14 @@ d the sum of the gradients so far, which needs no table.
 References: Johnson and Zhang 2013; Schmidt et al. 2015, section 7.
 """
 
+import math
+
 import numpy as np
 
 from ..base import Algorithm, Optimiser, Option, Step
+from ._pace import Pace
 from ._sampling import SAMPLERS
-from ._shared import BATCH, INITIAL, SAMPLING, SKIP, blocks_by_sequence, vectors
+from ._shared import BATCH, INITIAL, SAMPLING, SEEN, SKIP, blocks_by_sequence, keep_pace, vectors
 from ._svrg import SvrgSteps
 
 
@@ -26,7 +29,7 @@ class Svrg(Optimiser):
         super().__init__(objective, w, rng)
         order = rng.permutation(-(-objective.n_sequences // batch)) if mixed and not w.any() else None
         self.steps = SvrgSteps(objective, w, rng, sampler=SAMPLERS[sampling], order=order, batch=batch, skip=skip, first=initial_constant)
-        self.begun = False
+        self.begun, self.pace, self.bound = False, Pace(), -math.inf
 
     def step(self):
         if not self.begun:
@@ -35,19 +38,31 @@ class Svrg(Optimiser):
             self.begun = True
         self.steps.run(self.steps.n_units)
         gap = self.steps.take_anchor()
-        return Step(self.steps.mean_loss() + 0.5 * self.objective.l2 * float(self.w @ self.w), gap)
+        objective = self.steps.mean_loss() + 0.5 * self.objective.l2 * float(self.w @ self.w)
+        self.bound, self.dual = self.steps.lower_bound()
+        keep_pace(self, objective)
+        return Step(objective, gap, note=self.pace.note)
+
+    def lower_bound(self):
+        """By the distributions at the anchor."""
+        return self.bound
 
     def move_to(self, objective):
         """The next strength of a path, from the same anchor."""
-        self.objective = objective
+        self.objective, self.bound = objective, -math.inf
+        self.pace.forget()
         self.steps.move_to(objective)
 
     def state(self):
-        return {**self.steps.state(), "w": np.array(self.w)}
+        return {**self.steps.state(), "w": np.array(self.w), "pace_seen": np.array(self.pace.state())}
+
+    def state_shapes(self):
+        return SEEN
 
     def restore(self, state):
         self.w[:] = state["w"]
         self.steps.restore(state)
+        self.pace.restore(state["pace_seen"])
         self.steps.set_anchor()
         self.begun = True
 

@@ -80,6 +80,9 @@ class Gis(Optimiser):
         self.w += by
         self.f = self.objective.value_and_gradient(self.w, self.g)
 
+    def gradient(self):
+        return self.g
+
     def state(self):
         return {"w": np.array(self.w), "before": self.before.copy(), "counters": np.array([self.plain, self.reach])}
 

@@ -19,8 +19,6 @@ Reference: Friedlander and Schmidt 2012, section 4 and 5.
 
 import math
 
-import numpy as np
-
 from ...chain._problem import Problem
 from ...errors import TrainingError
 from ..average._shared import vectors
@@ -77,12 +75,6 @@ class Hybrid(lbfgs.LBFGS):
         """The objective over sequences begin .. end - 1 of the permutation."""
         corpus = self.objective.sequences.corpus.take(self.order[begin:end])
         return Problem(corpus, self.objective.layout, l2=self.objective.l2, threads=self.objective.threads)
-
-    def confirm(self):
-        """The gap over all sequences."""
-        g = np.empty_like(self.w)
-        f = self.objective.value_and_gradient(self.w, g)
-        return Step(f, self.objective.gap(self.w, g))
 
 
 def memory(facts, options):

@@ -34,6 +34,9 @@ class LBFGS(Optimiser):
             return Step(self.f, self.part.gap(self.w, self.g), done="no step lowers the objective any more: rounding")
         return Step(self.f, self.part.gap(self.w, self.g))
 
+    def gradient(self):
+        return self.g
+
     def _restart(self):
         """Forget the pairs and try the gradient itself."""
         self.history.clear()

@@ -129,6 +129,9 @@ class NewtonCG(Optimiser):
         self.subproblem.precondition(np.divide(1, diagonal, out=diagonal))
         self.region.radius = math.inf
 
+    def gradient(self):
+        return self.region.gradient
+
     def state(self):
         inverse = {} if self.subproblem.inverse is None else {"inverse": self.subproblem.inverse}
         region = self.subproblem.state(False) if self.region is None else self.region.state()

@@ -61,6 +61,9 @@ class OWLQN(Optimiser):
         lowered, refused = self.recent[0][0] - self.f, sum(refused for _, refused in self.recent)
         return len(self.recent) == WINDOW and (lowered < WINDOW * SLOW * abs(self.f) or refused >= WINDOW / 2)
 
+    def gradient(self):
+        return self.g
+
     def _restart(self):
         """Forget the pairs and try the subgradient itself."""
         self.history.clear()

@@ -1,0 +1,1 @@
+"""What chooses among the others: auto."""
