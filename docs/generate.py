@@ -18,7 +18,8 @@ This page is made from their declarations by `python docs/generate.py`.
 
 All minimise `f(w) = 1/n sum -log p(y|x; w) + lambda/2 |w|^2 + l1 |w|_1`, n the number of sequences, where the table says that
 they take that penalty; {beside} comes to rest beside the minimum. They stop where `--tol` is proved
-([stopping](stopping.md)); `gap` is the largest entry of the gradient, over that at zero weights, that ends training where nothing can be proved.
+([stopping](stopping.md)); `gap` is the largest entry of the gradient, over that at zero weights, that ends training where
+nothing can be proved.
 
 | `-a` | what it is | penalties | a step | gap |
 |---|---|---|---|---|

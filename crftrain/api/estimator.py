@@ -33,7 +33,7 @@ def not_fitted(estimator) -> Exception:
 class CRF(Parameters):
     """A linear-chain conditional random field.
 
-    algorithm: one of `crftrain algorithms`; None chooses sag, with l1 owlqn. l2, l1: strengths, a number or "c/n" with n the number
+    algorithm: one of `crftrain algorithms`; None is auto, which chooses. l2, l1: strengths, a number or "c/n" with n the number
     of sequences; None is "1/n", or 0 beside l1, and 0. template: for rows of columns, a built-in name, a file, or "auto".
     features, transitions: weights for what was "observed", or "full"; min_freq: rarer attributes are dropped. max_iter, tol: the
     algorithm's own if None. patience: steps without a better score on X_val; select: what decides there, "score" or "likelihood".
