@@ -65,8 +65,8 @@ def test_a_name_alone_makes_settings_that_can_be_done(name):
 
 def test_what_is_not_given_is_filled_in():
     settings = Settings()
-    assert (settings.algorithm.name, settings.checkpoint_every, settings.select, settings.given) == ("sag", 10, "score", frozenset())
-    assert Settings(l1s="0.5/n").algorithm.name == "owlqn"
+    assert (settings.algorithm.name, settings.checkpoint_every, settings.select, settings.given) == ("auto", 10, "score", frozenset())
+    assert Settings(l1s="0.5/n").algorithm.name == "auto"
     assert Settings(l1s=0.5).points == [(Strength(0.0), Strength(0.5))]
     assert Settings(l1s="0.5/n").points == [(Strength(0.0), Strength(0.5, True))]
     assert Settings(lambdas=["1/n", 0.25]).points == [(Strength(1.0, True), Strength(0.0)), (Strength(0.25), Strength(0.0))]
@@ -77,7 +77,7 @@ def test_an_update_takes_the_models_strengths_and_one_pass():
     settings = Settings(update=True, init="m")
     assert (settings.algorithm.name, settings.passes, settings.points) == ("psa", 1, [])
     assert Settings(update=True, init="m", passes=3).passes == 3
-    assert Settings(update=True, init="m", replay=("old",)).algorithm.name == "sag"
+    assert Settings(update=True, init="m", replay=("old",)).algorithm.name == "auto"
 
 
 REFUSED = [

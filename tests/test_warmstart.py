@@ -161,7 +161,7 @@ def test_a_model_of_other_data_is_a_start_for_new_data(settings, train_file, tmp
     cold, warm = (learn(settings(name, passes=4, tol=0.0, **other, **old)) for old in ({}, init))
     cold_end, warm_end = (learn(settings(name, passes=1000, tol=1e-6, **other, **old)) for old in ({}, init))
     assert (cold_end.reason, warm_end.reason) == ("converged", "converged")
-    assert warm_end.objective == pytest.approx(cold_end.objective, rel=1e-9)
+    assert warm_end.objective == pytest.approx(cold_end.objective, rel=1e-6)
     assert warm.objective - warm_end.objective < 0.2 * (cold.objective - cold_end.objective)
 
 
@@ -195,8 +195,8 @@ def test_the_table_outlives_a_change_of_lambda(name):
     before = {key: array.copy() for key, array in opt.state().items()}
     opt.move_to(opt.objective.at(l2=0.5 / 80, l1=0.0))
     after = opt.state()
-    assert {key: array.tobytes() for key, array in after.items() if key != "correction"} == {
-        key: array.tobytes() for key, array in before.items() if key != "correction"
+    assert {key: array.tobytes() for key, array in after.items() if key != "pace_seen"} == {
+        key: array.tobytes() for key, array in before.items() if key != "pace_seen"
     }
 
 

@@ -62,7 +62,7 @@ class Prover:
         self.distance = self.slope = None
         own = self.optimiser.lower_bound() if self.provable else -math.inf
         if own > 0 and math.isfinite(own):
-            self.bound = max(self.bound, own - ROUNDING * own)
+            self.bound = max(self.bound, own if step.exact else own - ROUNDING * own)
         self.estimate = self._estimated(step, own)
         if step.exact:
             self._prove(step.objective, w, self.optimiser.gradient())
