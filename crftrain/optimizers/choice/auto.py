@@ -29,7 +29,7 @@ from ..base import Algorithm, Optimiser, Option, counted
 from ..batch import lbfgs, newton_cg, owlqn
 
 THREADS, MOST, FEWEST = 2, 64, 500
-FIRST, WINDOW, SLOW, GOAL = 15, 10, 100, 1e-3
+FIRST, WINDOW, SLOW, GOAL = 20, 10, 100, 1e-3
 GIGABYTE = 1 << 30
 NAMES = ("sag", "newton-cg", "lbfgs", "owlqn")
 ALGORITHMS = {"sag": sag.ALGORITHM, "newton-cg": newton_cg.ALGORITHM, "lbfgs": lbfgs.ALGORITHM, "owlqn": owlqn.ALGORITHM}
@@ -101,7 +101,8 @@ class Auto(Optimiser):
         self.seen.append(math.log(max(distance, 1e-300)))
         if self.passes < FIRST or len(self.seen) <= WINDOW or distance <= GOAL:
             return
-        rate = (self.seen[0] - self.seen[-1]) / WINDOW
+        half = WINDOW // 2
+        rate = max((self.seen[k] - self.seen[-1]) / (WINDOW - k) for k in (0, half))  # which still gets better at first
         left = (self.seen[-1] - math.log(GOAL)) / rate if rate > 0 else math.inf
         options = newton_options(self.facts, self.max_memory * GIGABYTE)
         if left > SLOW and options is not None and self.objective.l2:
@@ -182,7 +183,7 @@ ALGORITHM = Choice(
     passes=1000,
     details=(
         "With --l1 it is owlqn; with more than 2 threads newton-cg; where sag's table fits into --max-memory, sag. If sag's rate\n"
-        "says after 15 passes or more that 100 are not enough, newton-cg goes on from its weights. Counts decide, and the run's own\n"
+        "says after 20 passes or more that 100 are not enough, newton-cg goes on from its weights. Counts decide, and the run's own\n"
         "numbers, no clock."
     ),
 )
