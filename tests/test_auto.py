@@ -16,7 +16,8 @@ from crftrain.training.loop import Asked, Limits, fit
 def counts(**changes):
     """Those of a corpus of middle size."""
     sizes = {"n_sequences": 10_000, "n_tokens": 200_000, "n_labels": 20, "n_features": 500_000, "n_pair_features": 0}
-    return SimpleNamespace(**{**sizes, "n_occurrences": 4_000_000, "n_touched": 9_000_000, "listed_bytes": 0, **changes})
+    facts = {**sizes, "n_occurrences": 4_000_000, "n_touched": 9_000_000, "listed_bytes": 0, **changes}
+    return SimpleNamespace(**{"n_pairs": facts["n_labels"] ** 2, **facts})
 
 
 def made_by_auto(problem, seed=1, **options):

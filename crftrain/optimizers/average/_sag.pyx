@@ -38,7 +38,7 @@ cdef class SampledSteps(Sequential):
         for t in range(self.length(u)):
             f -= simd.dot(self.X.L, self.X.psi + t * self.X.LP, self.X.q + t * self.X.LP)
         if self.s.pairs.ptr == NULL:
-            return f - simd.dot(size, &self.lazy.trans[0], self.X.edge)
+            return f - simd.dot(self.X.places, &self.lazy.trans[0], self.X.edge)
         for i in range(self.units[u], self.units[u + 1]):       # e has the transitions, too
             for t in range(self.s.seq[i] + 1 - first, self.s.seq[i + 1] - first):
                 f -= simd.dot(size, self.X.e + t * size, self.X.P + t * size)
