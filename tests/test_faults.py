@@ -222,3 +222,7 @@ def test_a_sentence_without_end_too(tmp_path, monkeypatch):
 def test_a_pattern_and_a_cell_have_a_size_that_fits():
     with pytest.raises(DataError, match=r"a pattern of 40,000 characters on a cell of 60,000"):
         Regex("a" * 40_000).search("a" * 60_000)
+
+
+def test_a_comment_sign_that_is_no_text_is_bytes_like_any_other(crftrain, train_file):
+    assert crftrain("convert", "--comments", "\udc80", "train.txt").status == 0

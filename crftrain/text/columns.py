@@ -6,7 +6,7 @@ from .forms import Record, Runs, cell
 class Reader(Runs):
     def __init__(self, form):
         super().__init__(form)
-        self.comments = tuple(prefix.encode() for prefix in form.comments)
+        self.comments = tuple(prefix.encode(errors="surrogateescape") for prefix in form.comments)
 
     def record(self, lines, numbers, source):
         is_token = [not line.startswith(self.comments) for line in lines] if self.comments else [True] * len(lines)
