@@ -127,6 +127,6 @@ ALGORITHM = Algorithm(
         "a third fewer iterations to the same objective, but weights become zero later (--align zero). The default does the first\n"
         "and changes to the second when half of ten iterations needed a shorter step, or the ten together lowered the objective by\n"
         "less than a thousandth of it (where the paper on cumulative penalties stopped). A few rare attributes keep the largest\n"
-        "slope long after the objective is done: --tol 1e-5 ends within half a percent of the optimum."
+        "slope long after the objective is done: what is proved tells how far it is."
     ),
 )
