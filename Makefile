@@ -28,6 +28,7 @@ sanitize: build
 
 lint: build
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cython-lint crftrain
 
 demo: build

@@ -97,7 +97,7 @@ REFUSED = [
     ({"lambdas": "1,2", "l1s": "1,2", "algorithm": "owlqn"}, "lambdas and l1s cannot both be lists"),
     ({"patience": 3}, "patience needs dev"),
     ({"select": "score"}, "select needs dev"),
-        ({"folds_out": "f"}, "folds_out needs folds"),
+    ({"folds_out": "f"}, "folds_out needs folds"),
     ({"format": "items", "template": "chunk"}, "format items has its attributes already: template does not apply"),
     ({"resume": "r", "init": "m"}, "resume goes on with one training"),
     ({"algorithm": "lbfgs", "l1s": "1"}, "lbfgs cannot solve --l1"),

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 CACHE = Path(os.environ.get("CRFTRAIN_PEERS") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crftrain-peers")
-PLUGIN = '''
+PLUGIN = """
 import importlib, sys, types, functools
 def alias(name, home):
     sys.modules[name] = importlib.import_module(home)
@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(items):
         if item.name == "test_statistical_tests":  # 20,000 runs of conlleval: 20 of them
             own = range
             item.module.range = lambda n: own(10) if n == 10000 else own(n)
-'''
+"""
 
 ELI5_UTILS = """
 from eli5.formatters import format_as_html, format_as_text

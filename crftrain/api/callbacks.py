@@ -1,9 +1,9 @@
 """Callbacks for `fit`: functions of the Progress of each step, which return a reason to stop or None.
 
-    progress.iteration, .passes, .seconds     how far it is
-    progress.step.objective, .gap, .exact     what the step reached
-    progress.dev                              scores on X_val, if there is one
-    progress.solution                         the weights
+progress.iteration, .passes, .seconds     how far it is
+progress.step.objective, .gap, .exact     what the step reached
+progress.dev                              scores on X_val, if there is one
+progress.solution                         the weights
 """
 
 from __future__ import annotations

@@ -206,7 +206,7 @@ cdef class Columns(Builder):
         cdef Text text
         self.n_distances = len(borders[0])
         for cell in (*borders[0], *borders[1]):
-            for column, function in at:     # in the order of their numbers
+            for _column, function in at:     # in the order of their numbers
                 padded = (cell if function is None else function(cell)).encode("utf-8", "surrogateescape") + bytes(SLACK)
                 self.literals.append(padded)
                 text = Text(PyBytes_AsString(padded), len(padded) - SLACK)
@@ -388,7 +388,6 @@ cdef class Columns(Builder):
             keys[k].hash = hash_of(out + begin, at - begin, table.seed)
             crf_prefetch(&table.slots[keys[k].hash & table.mask])
         return 0
-
 
     cdef const Text* border(self, int64_t distance, bint after) noexcept:
         """The row of cells so far outside, from 0."""

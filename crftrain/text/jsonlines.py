@@ -36,7 +36,7 @@ class Reader:
         try:
             lists, offsets = _lists(found, self.form)
         except (ValueError, KeyError, TypeError) as error:
-            raise wrong(source, number, error.args[0], 'tokens and tags, or a text and spans') from None
+            raise wrong(source, number, error.args[0], "tokens and tags, or a text and spans") from None
         lines = joined([[text.encode() for text in row] for row in zip(*lists, strict=True)])
         return Record(lines, source, [number] * len(lines), (found, offsets))
 

@@ -1,11 +1,11 @@
 """A log of CRFsuite's training, understood line by line.
 
-    start            what comes before the features are made
-    featgen_progress a tenth, or a dot between two
-    featgen_end      the number of features, the seconds
-    prepared         the algorithm and its parameters
-    iteration        one step, as a dict
-    optimization_end, end      how it ended; the model is stored
+start            what comes before the features are made
+featgen_progress a tenth, or a dot between two
+featgen_end      the number of features, the seconds
+prepared         the algorithm and its parameters
+iteration        one step, as a dict
+optimization_end, end      how it ended; the model is stored
 """
 
 from __future__ import annotations
