@@ -10,6 +10,7 @@ from problems import larger, text
 
 from crftrain import optimizers
 from crftrain.cli.flags import AlgorithmCommand
+from crftrain.errors import CrftrainWarning
 from crftrain.text.encode import Corpus
 from crftrain.training.heldout import HeldOutData
 from crftrain.training.learn import learn
@@ -67,11 +68,12 @@ def test_the_likelihood_is_the_mean_log_probability_of_the_gold_labels():
     """Of sequences whose labels the model knows; the others count for the score alone."""
     made = larger(sequences=12, labels=3, length=(2, 4))
     w, corpus = made.weights(), made.corpus
-    heldout = object.__new__(HeldOutData)
     label = corpus.label.copy()
     label[corpus.seq[3]] = label[corpus.seq[7]] = -1
-    heldout.corpus, heldout.labels = Corpus(corpus.seq, label, corpus.nodes, corpus.pairs, corpus.n_labels), made.vocabulary.labels
-    heldout.gold = ["strange" if j < 0 else made.vocabulary.labels[j] for j in label]
+    gold = ["strange" if j < 0 else made.vocabulary.labels[j] for j in label]
+    partly_known = Corpus(corpus.seq, label, corpus.nodes, corpus.pairs, corpus.n_labels)
+    with pytest.warns(CrftrainWarning, match="2 of 12 sentences"):
+        heldout = HeldOutData(partly_known, gold, made.vocabulary.labels, "dev.txt")
     score, numbers = heldout.scorer(made.layout, select="likelihood")(w)
     losses = [reference.enumerate_paths(corpus, made.layout, w, i).loss for i in range(12) if i not in (3, 7)]
     assert score == numbers["likelihood"] == pytest.approx(-np.mean(losses), rel=1e-12)

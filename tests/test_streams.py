@@ -20,7 +20,7 @@ def trained(crftrain, train_file):
 
 
 def test_a_reader_of_messages_that_goes_away_costs_no_model(process, tmp_path, train_file):
-    child = process("learn", "--passes", "30", "-m", "m.bin", "train.txt")
+    child = process("learn", "--passes", "30", "--tol", "0", "-m", "m.bin", "train.txt")
     child.stderr.readline()
     child.stderr.close()
     assert child.wait(60) == 0
@@ -31,7 +31,7 @@ def test_nor_does_a_reader_of_the_log(process, tmp_path, train_file):
     os.mkfifo(tmp_path / "log")
     reader = threading.Thread(target=lambda: open(tmp_path / "log", "rb").close())
     reader.start()
-    child = process("learn", "-q", "--log", "log", "--passes", "30", "-m", "m.bin", "train.txt")
+    child = process("learn", "-q", "--log", "log", "--passes", "30", "--tol", "0", "-m", "m.bin", "train.txt")
     assert child.wait(60) == 0
     reader.join()
     assert child.stderr.read() == b"crftrain: warning: log: the log cannot be written any more: Broken pipe; training goes on without it\n"

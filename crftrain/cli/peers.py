@@ -192,6 +192,13 @@ def _wapiti_train(ctx, words):
     for flag in ("objwin", "stopwin"):
         if getattr(words, flag) is not None and not (flag == "stopwin" and words.devel):
             tell(f"--{flag}: the run ends when it is proved to be near the optimum; --stopeps X is how near")
+    for flag, why in (
+        ("jobsize", "threads share the sequences out by themselves"),
+        ("sparse", "passes go by lists of label pairs wherever that is sooner"),
+        ("stopeps", "it is how near to the optimum the run is proved to be when it ends, not the change of the objective"),
+    ):
+        if getattr(words, flag) not in (None, False):
+            tell(f"--{flag}: {why}")
     strength = ["--lambda", f"{rho2:.17g}/n", "--l1", f"{rho1:.17g}/n"]
     chosen += [*strength, *_given("--passes", words.maxiter), *_given("--tol", words.stopeps), *_given("--threads", words.nthread)]
     chosen += [*_given("--dev", words.devel), *(_given("--patience", words.stopwin) if words.devel else []), *_given("--init", words.model)]

@@ -24,6 +24,8 @@ def assemble(labels, nodes, transitions, pairs, *, template=None, facts, size):
     attributes, ptr, label, dense, w = _blocks(*nodes, n, dense=DENSE * n)
     _, _, transition, _, w_transitions = _blocks([b""], np.zeros(len(transitions[0]), np.int64), *transitions, n * n)
     pair_attributes, pair_ptr, pair, _, w_pairs = _blocks(*pairs, n * n)
+    if len(pair_attributes) and not (template is not None and template.bigrams):
+        raise ModelError("", f"damaged: {len(pair_attributes)} attributes of label pairs", "none for this template")
     full = len(label) == n * (len(ptr) - 1)
     layout = Layout(n, ptr, None if full else label, dense, transition, pair_ptr + ptr[-1] + len(transition), pair)
     vocabulary = Vocabulary(
