@@ -119,8 +119,10 @@ def test_an_optimum_is_recognised_by_one_exact_pass(settings, tmp_path, name):
     assert optimal.reason == "converged"
     again = learn(settings(name, tol=1e-5, init=str(tmp_path / "optimal")))
     assert (again.reason, again.iteration) == ("converged", 1)
-    np.testing.assert_allclose(again.w, optimal.w, atol=1e-5)
-    if name != "svrg":
+    if name == "svrg":  # it has made its noisy steps before the pass that ends it
+        np.testing.assert_allclose(again.w, optimal.w, atol=1e-4)
+    else:
+        np.testing.assert_allclose(again.w, optimal.w, atol=1e-5)
         assert again.passes < 3  # the pass and the first line searches
 
 
