@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 SOURCES := setup.py pyproject.toml $(shell find crftrain -name '*.pyx' -o -name '*.pxd' -o -path '*/simd/*.[ch]')
 
-.PHONY: build demo test sanitize lint man fuzz bench bench-quick wheel release clean
+.PHONY: build demo fast test sanitize lint man fuzz bench bench-quick wheel release clean
 
 build: $(VENV)/built
 $(VENV)/built: $(SOURCES)
@@ -14,6 +14,11 @@ $(VENV)/built: $(SOURCES)
 	$(BIN)/python setup.py --quiet build_ext --inplace
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[test,lint]"
 	touch $@
+
+# The circle one uses while working.
+FAST := kernels layout read template encode model container tag decoding evaluate train library auto rooms docs
+fast: build
+	$(BIN)/python -m pytest $(patsubst %,tests/test_%.py,$(FAST))
 
 test: build
 	$(BIN)/python -m pytest

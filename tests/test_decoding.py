@@ -157,7 +157,7 @@ def test_posterior_decoding_has_the_largest_sum_of_marginals_among_the_legal_one
 @pytest.mark.parametrize("options", [{}, {"template": problems.BOTH, "pair_attributes": 4}, {"features": "full"}])
 @pytest.mark.parametrize("scale", [1.0, 150.0])
 def test_a_chunk_is_as_probable_as_all_labellings_that_have_it(options, constrained, scale):
-    instance = problems.instance(5, labels=len(LABELS), length=(1, 5), sequences=6, attributes=12, **options)
+    instance = problems.instance(5, labels=len(LABELS), length=(1, 4), sequences=5, attributes=12, **options)
     w = instance.weights(5, scale=scale)
     legal = Legal.of(LABELS, scheme="bioes", allow=["I-* O", "I-* $"]) if constrained else None
     decoded = instance.decoded(w, legal, chunks=chunk_rules(LABELS))

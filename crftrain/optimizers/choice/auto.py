@@ -9,10 +9,10 @@ Before the first step counts decide, the first of these that applies:
     newton-cg fits                              newton-cg, keeping for its products what fits
     else                                        lbfgs, whatever it takes: it takes the least
 
-While sag runs its own estimate of the distance decides, pass by pass. It falls by a factor, the same for many passes; from the last
-WINDOW of them the passes that are left to GOAL follow. Where these are more than SLOW, as they are on few long sequences with few
-attributes, newton-cg goes on from the weights that sag has reached. Nothing here looks at a clock or at what memory is free, so the
-same command has the same bytes.
+While sag runs its own estimate of the distance decides, pass by pass. It falls by a factor, the same for many passes; from
+the last WINDOW of them the passes that are left to GOAL follow. Where these are more than SLOW, as they are on few long
+sequences with few attributes, or where twice as many passes have not come nearer, newton-cg goes on from the weights that
+sag has reached. Nothing here looks at a clock or at what memory is free, so the same command has the same bytes.
 """
 
 import math
@@ -74,7 +74,7 @@ class Auto(Optimiser):
         self.max_memory, self.facts = max_memory, sizes(objective.sequences.corpus, objective.layout)
         name, options, why = choose(self.facts, max_memory, threads=objective.threads, l1=objective.l1)
         self.told = [f"algorithm: {name}, {why} (-a chooses another)"]
-        self.seen, self.passes = deque(maxlen=WINDOW + 1), 0  # the logarithms of sag's last estimates; its passes
+        self.seen, self.passes = deque(maxlen=2 * WINDOW + 1), 0  # the logarithms of sag's last estimates; its passes
         self._turn_to(name, options)
 
     def _turn_to(self, name, options):
@@ -101,12 +101,14 @@ class Auto(Optimiser):
         self.seen.append(math.log(max(distance, 1e-300)))
         if self.passes < FIRST or len(self.seen) <= WINDOW or distance <= GOAL:
             return
-        half = WINDOW // 2
-        rate = max((self.seen[k] - self.seen[-1]) / (WINDOW - k) for k in (0, half))  # which still gets better at first
-        left = (self.seen[-1] - math.log(GOAL)) / rate if rate > 0 else math.inf
+        recent, half = list(self.seen)[-WINDOW - 1 :], WINDOW // 2
+        rate = max((recent[k] - recent[-1]) / (WINDOW - k) for k in (0, half))  # which still gets better at first
+        stuck = len(self.seen) == self.seen.maxlen and min(self.seen) == self.seen[0]  # while it swings the estimate may rise for a time
+        left = (recent[-1] - math.log(GOAL)) / rate if rate > 0 else math.inf if stuck else 0
         options = newton_options(self.facts, self.max_memory * GIGABYTE)
         if left > SLOW and options is not None and self.objective.l2:
-            self.told.append(f"algorithm: newton-cg from here on, as sag would take {min(left, 99999):.0f} passes more")
+            why = f"would take {left:,.0f} passes more" if left < 10_000 else "gets no nearer"
+            self.told.append(f"algorithm: newton-cg from here on, as sag {why}")
             self._turn_to("newton-cg", options)
 
     def solution(self):
