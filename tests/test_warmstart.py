@@ -115,14 +115,12 @@ def test_what_is_no_model_is_refused(settings, train_file):
 @pytest.mark.parametrize("name", NAMES)
 def test_an_optimum_is_recognised_by_one_exact_pass(settings, tmp_path, name):
     """float32 weights of a file are off by 1e-8, which 1e-5 allows for."""
-    optimal = learn(settings(name, tol=1e-7, passes=1000, model=str(tmp_path / "optimal")))
+    optimal = learn(settings(name, tol=1e-9 if name == "svrg" else 1e-7, passes=1000, model=str(tmp_path / "optimal")))
     assert optimal.reason == "converged"
     again = learn(settings(name, tol=1e-5, init=str(tmp_path / "optimal")))
     assert (again.reason, again.iteration) == ("converged", 1)
-    if name == "svrg":  # it has made its noisy steps before the pass that ends it
-        np.testing.assert_allclose(again.w, optimal.w, atol=1e-4)
-    else:
-        np.testing.assert_allclose(again.w, optimal.w, atol=1e-5)
+    np.testing.assert_allclose(again.w, optimal.w, atol=1e-5)
+    if name != "svrg":
         assert again.passes < 3  # the pass and the first line searches
 
 
