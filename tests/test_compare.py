@@ -115,6 +115,17 @@ def test_a_run_that_fails_is_a_row_and_the_others_go_on(small, monkeypatch, tmp_
     assert [row["reason"][:6] for row in compare.read_summary(tmp_path / "summary.tsv")] == ["failed", "limit "]
 
 
+@pytest.mark.parametrize("penalty", ["l2", "l1"])
+def test_all_algorithms_with_a_penalty_race_each_other(penalty, small, tmp_path):
+    names = [name for name in optimizers.names() if penalty in optimizers.get(name).solves]
+    entrants = [word for name in names for word in ("-a", name)]
+    strength = ["--l1", "0.01"] if penalty == "l1" else ["--lambda", "0.01"]
+    told = ["--out", str(tmp_path), "--max-passes", "2", "-t", str(small / "template.txt"), str(small / "train.txt")]
+    result = CliRunner().invoke(commands, ["compare", *entrants, *strength, *told])
+    assert result.exit_code == 0, result.output
+    assert all(any(line.startswith(name) for line in result.stdout.splitlines()) for name in names)
+
+
 def test_runs_in_two_processes_are_the_same_runs(small, tmp_path):
     entrants = [compare.Entrant.parse("lbfgs"), compare.Entrant.parse("sag")]
     together, _ = compare.compare(settings(small, out=str(tmp_path / "a")), entrants)

@@ -226,7 +226,7 @@ def leaders(runs, found):
         cells = [[_middle([run.before(axis, mark) for run in runs if run.name == name], found) for mark in marks] for name in names]
         leasts = [min((x for x in column if not math.isnan(x)), default=math.nan) for column in zip(*cells, strict=True)]
         for name, row in zip(names, cells, strict=True):
-            shown = ("-" if math.isnan(x) else f"{x:.1e}" + "* "[x > least] for x, least in zip(row, leasts, strict=True))
+            shown = ("-" if math.isnan(x) else f"{x:.1e}" + ("*" if x <= least else " ") for x, least in zip(row, leasts, strict=True))
             yield f"{name:<{width}}" + "".join(f"{cell:>10}" for cell in shown)
         yield ""
 

@@ -1,8 +1,9 @@
 """Spoilt files, texts, options and checkpoints, as many as there is time for: python tests/attacks/fuzz.py [CLASS ...] --minutes 60
 
 Whatever comes in: an error that the user can understand, or a result whose numbers are finite. Never another exception, a case of more
-than SLOW seconds, or a process of more than ROOM bytes. Each case has a number, from which it can be made again: --only CLASS:NUMBER.
-Options name paths, so their class runs where all but its own folder is read-only (`python fuzz.py options` sees to that itself).
+than SLOW seconds of processor time (or LONG by the clock), or a process that grows beyond LARGE bytes. Each case has a number, from which
+it can be made again: --only CLASS:NUMBER. Options name paths, so their class runs where all but its own folder is read-only (`python
+fuzz.py options` sees to that itself).
 """
 
 import argparse
@@ -23,7 +24,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
-SLOW, ROOM, BATCH = 10, 3 << 30, 500
+SLOW, LONG, LARGE, ROOM, BATCH = 10, 600, 1 << 30, 3 << 30, 500
 
 
 class Found(Exception):
@@ -36,11 +37,13 @@ def run(name, numbers, folder, *, until=None):
 
     made, ends, faults = getattr(cases, name.capitalize())(folder), Counter(), {}
     warnings.simplefilter("ignore")
-    signal.signal(signal.SIGALRM, _too_slow)
+    for number in (signal.SIGPROF, signal.SIGALRM):
+        signal.signal(number, _too_slow)
     for number in numbers:
         if until is not None and time.monotonic() > until:
             break
-        signal.alarm(SLOW)
+        signal.setitimer(signal.ITIMER_PROF, SLOW)  # others may need the processors too: what they take does not count
+        signal.alarm(LONG)
         try:
             ends[made.case(random.Random(f"{name} {number}"))] += 1
         except BaseException as error:
@@ -50,11 +53,12 @@ def run(name, numbers, folder, *, until=None):
             ends["FAULT"] += 1
         finally:
             signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
     return ends, faults
 
 
 def _too_slow(*_):
-    raise Found(f"more than {SLOW} seconds")
+    raise Found(f"more than {SLOW} seconds of work, or {LONG} by the clock")
 
 
 def confined(folder):
@@ -104,6 +108,7 @@ def main():
         return _told(*run(name, [int(number)], tempfile.mkdtemp()))
     if asked.batch:
         resource.setrlimit(resource.RLIMIT_AS, (ROOM, ROOM))
+        resource.setrlimit(resource.RLIMIT_CPU, (BATCH * SLOW, BATCH * SLOW))  # ends what hears no signal
         seconds, folder = asked.batch
         until = time.monotonic() + float(seconds)
         return _told(*run(asked.classes[0], range(asked.first, asked.first + BATCH), folder, until=until))
@@ -121,6 +126,8 @@ def _told(ends, faults):
         print(f"{end}\t{count}")
     for number, fault in faults.items():
         print(f"case {number}:\n{fault}", file=sys.stderr)
+    if (grown := 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) > LARGE:
+        print(f"grew to {grown:,} bytes", file=sys.stderr)
     return bool(faults)
 
 

@@ -9,8 +9,10 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals")
 
 
 def test_runs_ended_at_random_moments(tmp_path):
-    assert sum(kills.attack(tmp_path, 5).values()) == 5
+    ends, faults = kills.attack(tmp_path, 5)
+    assert not faults, "\n".join(faults)
+    assert sum(ends.values()) == 5
 
 
 def test_a_run_without_memory(tmp_path):
-    assert kills.Place(tmp_path, 200).starved("learn", 150) in ("done", "refused")
+    assert kills.Place(tmp_path, 200).starved(("learn", "sag"), 150) in ("done", "refused")
