@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crftrain.report.check import Data, check, schemes
+from crftrain.report.check import Data, check
 from crftrain.report.check.labels import one_edit
 from crftrain.report.check.repeats import context_keys, sequence_keys
+from crftrain.text.schemes import parts, rules_of
 
 FOLDER = Path(__file__).parent.parent / "data"
 
@@ -327,18 +328,18 @@ def test_the_scheme_of_labels(tmp_path, labels, name):
     text = "\n\n".join("\n".join(f"w{k} {label}" for k, label in enumerate(part.split())) for part in labels.split("|"))
     (tmp_path / "train.txt").write_text(text + "\n", encoding="utf-8")
     data = Data(str(tmp_path / "train.txt"))
-    assert (data.scheme and data.scheme.name) == name
+    assert (data.scheme and data.scheme.shown) == name
     assert not [finding for finding in check(data) if finding.kind == "scheme"]
 
 
 def test_violations_are_those_of_the_definition():
     """IOB2 by hand: I-X follows B-X or I-X."""
-    scheme = next(scheme for scheme in schemes.SCHEMES if scheme.name == "IOB2")
+    scheme = rules_of("iob2")
     labels = ["O", "B-X", "I-X", "B-Y", "I-Y"]
     for left in labels:
         for right in labels:
             legal = right[0] != "I" or left in ("B" + right[1:], right)
-            assert scheme.legal(schemes.parts(left), schemes.parts(right)) == legal
+            assert scheme.legal(parts(left), parts(right)) == legal
 
 
 def test_one_edit_is_one_edit():

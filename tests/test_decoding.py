@@ -16,9 +16,9 @@ from crftrain.errors import SettingsError
 from crftrain.model.model import load
 from crftrain.tagging._decoder import Decoder
 from crftrain.tagging.evaluate import Evaluation, chunk_rules
-from crftrain.tagging.legal import Legal, scheme_of
 from crftrain.tagging.once import Once
 from crftrain.text.encode import Corpus, Observations
+from crftrain.text.legal import Legal, scheme_of
 from crftrain.training.learn import learn
 from crftrain.training.settings import Settings
 

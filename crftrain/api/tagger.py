@@ -14,9 +14,9 @@ from ..chain._sequences import Sequences, order_occurrences
 from ..errors import DataError, SettingsError
 from ..model.model import Model, load
 from ..tagging._decoder import Decoder
-from ..tagging.legal import SCHEMES, Legal
 from ..tagging.query import Query
 from ..text.encode import Corpus
+from ..text.legal import SCHEMES, Legal
 from .dataset import Dataset, Row, encoder_of
 
 if TYPE_CHECKING:

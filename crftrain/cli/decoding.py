@@ -6,7 +6,7 @@ import click
 
 from ..errors import SettingsError
 
-RULES = ("iob1", "iob2", "bioes", "bmes", "auto")  # legal.SCHEMES, which takes numpy to import
+RULES = ("iob1", "iob2", "bioes", "bilou", "bmes", "ioe1", "ioe2", "auto")  # legal.SCHEMES, which takes numpy to import
 _OPTIONS = (
     click.option(
         "-n", "--best", "n", type=click.IntRange(1, 10_000), default=1, metavar="N", help="The N best labellings, with their probabilities."
@@ -71,7 +71,7 @@ class Decoding:
             return None
         import numpy as np
 
-        from ..tagging.legal import Legal
+        from ..text.legal import Legal
 
         n, layout = len(model.vocabulary.labels), model.layout
         transitions = np.zeros(n * n)

@@ -21,8 +21,9 @@ from itertools import count
 import numpy as np
 
 from ..errors import SettingsError
+from ..text.legal import Legal
+from ..text.schemes import parts
 from .evaluate import chunk_rules, is_chunked
-from .legal import Legal, split_tag
 from .query import Query
 
 LIMIT = 500  # parts of one sequence
@@ -43,7 +44,7 @@ class Once:
 
     def __init__(self, labels, names):
         if is_chunked(labels):
-            self.starts, kinds = chunk_rules(labels)[0], [split_tag(label)[1] if label != "O" else None for label in labels]
+            self.starts, kinds = chunk_rules(labels)[0], [parts(label)[1] if label != "O" else None for label in labels]
         else:
             n = len(labels) + 1
             self.starts, kinds = ~np.eye(n, dtype=bool), list(labels)

@@ -8,17 +8,74 @@
 
 Labels of any mixture are read by the rules of the CoNLL-2000 script: a tag that cannot go on begins anew. O, and what is no tag, is
 outside. Labels without a type, B I E S alone, are chunks of the type "".
+
+Which labels may stand side by side is said by RULES, in the letters B I E S O for the tags, whatever a scheme's own are:
+
+    before    this tag goes on with what begins before it        iob2: I wants B or I of its type before it
+    after     this tag wants to be gone on with                  bioes: B wants I or E of its type after it
 """
 
 import re
+from dataclasses import dataclass, field
 
 SCHEMES = ("iob1", "iob2", "bioes", "bilou", "bmes", "ioe1", "ioe2", "grobid")
 SAME = {"BIO": "iob2", "IOB": "iob1", "BIOUL": "bilou", "BILUO": "bilou", "IOBES": "bioes", "BMEWO": "bmes"}
 KIND = {"M": "I", "L": "E", "U": "S", "W": "S"}
 LETTERS = {"bioes": "BIES", "bilou": "BILU", "bmes": "BMES"}  # first, inside, last, single
 TAG = re.compile(r"([BIESMLUW])(?:-(.*))?\Z", re.DOTALL)
+TAGS = frozenset("BIOESLUMW")
 GROBID = re.compile(r"(I-)?(<[^<>]+>)\Z")
 STARTS = {"BB", "IB", "OB", "OI", "EE", "EI", "OE", "EB", "SB", "SE", "SI", "BS", "IS", "ES", "OS", "SS"}
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Of one scheme; the outside of sequences is O."""
+
+    name: str
+    tags: str  # its own letters
+    before: dict = field(default_factory=dict)  # tag: the tags that may stand before it
+    after: dict = field(default_factory=dict)  # tag: the tags that may stand after it
+
+    @property
+    def shown(self):
+        """As people write it."""
+        return self.name.upper()
+
+    def legal(self, left, right):
+        """Whether a label may stand before another; labels are (tag, type), the tag in any letters."""
+        tags, same = [KIND.get(tag, tag) for tag, _ in (left, right)], left[1] == right[1]
+        follows, precedes = self.after.get(tags[0]), self.before.get(tags[1])
+        return (follows is None or (same and tags[1] in follows)) and (precedes is None or (same and tags[0] in precedes))
+
+
+def _closed(name, tags):
+    """Begin, inside, end, single: all of a chunk's parts are there, in order."""
+    return Rules(name, tags + "O", {"I": {"B", "I"}, "E": {"B", "I"}}, {"B": {"I", "E"}, "I": {"I", "E"}})
+
+
+RULES = (  # the strictest first
+    _closed("bioes", "BIES"),
+    _closed("bilou", "BILU"),
+    _closed("bmes", "BMES"),
+    _closed("bmewo", "BMEW"),
+    Rules("iob2", "BIO", before={"I": {"B", "I"}}),
+    Rules("ioe2", "IEO", after={"I": {"I", "E"}}),
+    Rules("iob1", "BIO", before={"B": {"B", "I"}}),
+    Rules("ioe1", "IEO", after={"E": {"I", "E"}}),
+    Rules("io", "IO"),
+)
+
+
+def rules_of(name):
+    """The Rules called so."""
+    return next(rules for rules in RULES if rules.name == name)
+
+
+def parts(label):
+    """(tag, type); a label that is none of a chunk is a tag by itself."""
+    tag, hyphen, kind = label.partition("-")
+    return (tag, kind) if tag in TAGS and (kind or not hyphen) else (label, "")
 
 
 def parsed(label):

@@ -110,7 +110,7 @@ def summary(data):
         text = f"{part.name}: {counted(part.n_sequences, 'sentence')}, {counted(part.n_tokens, 'token')}"
         if data.usable:
             n_labels = int((part.counts(data.table.label)[1:] > 0).sum())
-            scheme = f" ({data.scheme.name})" if data.scheme else ""
+            scheme = f" ({data.scheme.shown})" if data.scheme else ""
             text += f", {counted(n_labels, 'label')}{scheme}, {counted(data.table.n_columns, 'column')}"
         yield text
 
@@ -138,5 +138,5 @@ def lines(data, findings):
 
 def as_json(data, findings):
     files = [{"file": part.name, "sentences": part.n_sequences, "tokens": part.n_tokens} for part in data.parts]
-    scheme = data.scheme.name if data.usable and data.scheme else None
+    scheme = data.scheme.shown if data.usable and data.scheme else None
     return {"files": files, "scheme": scheme, **totals(findings), "findings": [finding.as_json() for finding in findings]}

@@ -64,7 +64,7 @@ def _violations(data, part):
         "scheme",
         "error",
         len(tokens),
-        f"{counted(len(tokens), 'place')} in {part.name} where labels break the scheme, which is {data.scheme.name}",
+        f"{counted(len(tokens), 'place')} in {part.name} where labels break the scheme, which is {data.scheme.shown}",
         "correct the labels: such chunks are counted in a way that nobody meant",
         examples,
     )

@@ -1,60 +1,11 @@
 """Which scheme chunk labels follow, and where they do not.
 
-A label is TAG-TYPE or a TAG alone; a scheme says which tags there are, and what has to stand beside one within the same type:
-
-    before    this tag goes on with what begins before it        IOB2: I wants B or I before it
-    after     this tag wants to be gone on with                  BIOES: B wants I or E after it
-
-Outside of sentences is O. The scheme of a file is the one with the fewest violations, the strictest of those.
+Outside of sentences is O. The scheme of a file is the one with the fewest violations, the strictest of those (text/schemes.py).
 """
-
-from dataclasses import dataclass, field
 
 import numpy as np
 
-
-@dataclass(frozen=True)
-class Scheme:
-    name: str
-    tags: str
-    before: dict = field(default_factory=dict)  # tag: the tags that may stand before it
-    after: dict = field(default_factory=dict)  # tag: the tags that may stand after it
-
-    def legal(self, left, right):
-        """Whether a label may stand before another; labels are (tag, type)."""
-        same = left[1] == right[1]
-        wanted = self.after.get(left[0])
-        if wanted is not None and not (same and right[0] in wanted):
-            return False
-        wanted = self.before.get(right[0])
-        return wanted is None or (same and left[0] in wanted)
-
-
-def _closed(name, tags):
-    """Begin, inside, end, single: all of a chunk's parts are there, in order."""
-    begin, inside, end = tags[:3]
-    within = {begin, inside}
-    return Scheme(name, tags + "O", {inside: within, end: within}, {begin: {inside, end}, inside: {inside, end}})
-
-
-SCHEMES = (  # the strictest first
-    _closed("BIOES", "BIES"),
-    _closed("BILOU", "BILU"),
-    _closed("BMES", "BMES"),
-    _closed("BMEWO", "BMEW"),
-    Scheme("IOB2", "BIO", before={"I": {"B", "I"}}),
-    Scheme("IOE2", "IEO", after={"I": {"I", "E"}}),
-    Scheme("IOB1", "BIO", before={"B": {"B", "I"}}),
-    Scheme("IOE1", "IEO", after={"E": {"I", "E"}}),
-    Scheme("IO", "IO"),
-)
-TAGS = frozenset("BIOESLUMW")
-
-
-def parts(label):
-    """(tag, type); a label that is none of a chunk is a tag by itself."""
-    tag, hyphen, kind = label.partition("-")
-    return (tag, kind) if tag in TAGS and (kind or not hyphen) else (label, "")
+from ...text.schemes import RULES, TAGS, parts
 
 
 def chunk_like(labels, counts):
@@ -101,7 +52,7 @@ def detect(names, counts, left, right):
         tags[tag] = tags.get(tag, 0) + count
     total = sum(tags.values())
     found = []
-    for scheme in SCHEMES:
+    for scheme in RULES:
         foreign = sum(count for tag, count in tags.items() if tag not in scheme.tags)
         absent = sum(1 for tag in scheme.tags if tag not in tags and tag != "O")
         if foreign > 0.01 * total or absent > (1 if len(scheme.tags) > 3 else 0):

@@ -13,35 +13,10 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from ..errors import SettingsError
-from .evaluate import ALIASES
+from .schemes import parts, rules_of
 
 START, END = "^", "$"
-SCHEMES = ("iob1", "iob2", "bioes", "bmes", "auto")
-_OPEN = "BI"  # tags that a chunk may go on after
-
-
-def _iob1(before, after):
-    """I starts a chunk unless one of its type stands before it; B only where it does."""
-    return after is None or after[0] != "B" or _goes_on(before, after)
-
-
-def _iob2(before, after):
-    """I only within a chunk of its type."""
-    return after is None or after[0] != "I" or _goes_on(before, after)
-
-
-def _bioes(before, after):
-    """After B and I the same chunk goes on to I or E; everywhere else a chunk begins, with B or S, or there is none."""
-    if before is not None and before[0] in _OPEN:
-        return after is not None and after[0] in "IE" and before[1] == after[1]
-    return after is None or after[0] not in "IE"
-
-
-def _goes_on(before, after):
-    return before is not None and before[0] in _OPEN and before[1] == after[1]
-
-
-_RULES = {"iob1": _iob1, "iob2": _iob2, "bioes": _bioes, "bmes": _bioes}
+SCHEMES = ("iob1", "iob2", "bioes", "bilou", "bmes", "ioe1", "ioe2", "auto")
 
 
 @dataclass(frozen=True)
@@ -60,8 +35,8 @@ class Legal:
         if scheme == "auto":
             scheme = scheme_of(labels, transitions)
         if scheme is not None:
-            tags = [*map(split_tag, labels), None]
-            table[:] = [[_RULES[scheme](before, after) for after in tags] for before in tags]
+            tags, rules = [*map(parts, labels), ("O", "")], rules_of(scheme)
+            table[:] = [[rules.legal(before, after) for after in tags] for before in tags]
         forbidden, allowed = _matching(labels, forbid), _matching(labels, allow)
         if (both := np.argwhere(forbidden & allowed)).size:
             i, j = both[0]
@@ -84,11 +59,13 @@ class Legal:
 
 def scheme_of(labels, transitions=None):
     """The scheme that chunk labels are in: by their tags, and IOB1 where I follows O more willingly than B does."""
-    tags = [split_tag(label) for label in labels]
+    tags = [parts(label) for label in labels]
     kinds = {tag for tag, _ in tags}
     if not kinds & {"B", "I"}:
         raise SettingsError("", "--constrain auto: the labels are of no scheme", "labels such as B-X, I-X, O; or --constrain iob2, bioes")
-    if kinds & {"E", "S"}:
+    if not kinds & set("BSUW"):
+        return "ioe2" if "E" in kinds else "iob1"
+    if kinds & set("ESLUW"):
         return "bioes"
     if transitions is None or "O" not in labels:
         return "iob2"
@@ -98,25 +75,19 @@ def scheme_of(labels, transitions=None):
     return "iob1" if 2 * inner > len(both) else "iob2"
 
 
-def split_tag(label):
-    """(tag, type): B-NP -> ("B", "NP"), with M, L, U, W as the I, E, S that they mean; a label that is none stands for itself."""
-    tag, _, kind = label.partition("-")
-    return ALIASES.get(tag, tag), kind
-
-
 def _matching(labels, patterns):
     """bool[n + 1, n + 1]: the pairs that some pattern names."""
     n = len(labels)
     table = np.zeros((n + 1, n + 1), bool)
     for pattern in patterns:
-        parts = pattern.split()
-        if len(parts) != 2:
+        names = pattern.split()
+        if len(names) != 2:
             raise SettingsError("", f"{pattern!r} is no pair of labels", "two, as in 'O I-*'; ^ and $ are a sequence's ends")
-        rows = [n] if parts[0] == START else [i for i in range(n) if fnmatchcase(labels[i], parts[0])]
-        columns = [n] if parts[1] == END else [j for j in range(n) if fnmatchcase(labels[j], parts[1])]
-        for part, found in zip(parts, (rows, columns), strict=True):
+        rows = [n] if names[0] == START else [i for i in range(n) if fnmatchcase(labels[i], names[0])]
+        columns = [n] if names[1] == END else [j for j in range(n) if fnmatchcase(labels[j], names[1])]
+        for name, found in zip(names, (rows, columns), strict=True):
             if not found:
-                raise SettingsError("", f"{pattern!r}: no label is called {part!r}", "one of " + ", ".join(labels))
+                raise SettingsError("", f"{pattern!r}: no label is called {name!r}", "one of " + ", ".join(labels))
         table[np.ix_(rows, columns)] = True
     return table
 
