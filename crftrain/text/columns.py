@@ -1,6 +1,18 @@
 """Columns with comments, and with tabs alone between the cells."""
 
-from .forms import Record, Runs, cell
+from .cells import cell
+from .forms import Record, Runs
+
+
+class Commented(Record):
+    """raw: the lines, and which of them are tokens."""
+
+    __slots__ = ()
+
+    @property
+    def numbers(self):
+        is_token = self.raw[1]
+        return [self.number - is_token.index(True) + i for i, token in enumerate(is_token) if token]
 
 
 class Reader(Runs):
@@ -8,13 +20,13 @@ class Reader(Runs):
         super().__init__(form)
         self.comments = tuple(prefix.encode(errors="surrogateescape") for prefix in form.comments)
 
-    def record(self, lines, numbers, source):
+    def record(self, lines, number, source):
+        lines = lines.split(b"\n")
         is_token = [not line.startswith(self.comments) for line in lines] if self.comments else [True] * len(lines)
         kept = [line for line, token in zip(lines, is_token, strict=True) if token]
         if self.form.tabs:
             kept = [b"\t".join(map(cell, line.split(b"\t"))) for line in kept]
-        where = [number for number, token in zip(numbers, is_token, strict=True) if token]
-        return Record(kept, source, where, (lines, is_token))
+        return Commented(kept, source, number + (is_token.index(True) if kept else 0), (lines, is_token))
 
 
 def written(form, record, labels):

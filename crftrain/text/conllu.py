@@ -4,7 +4,10 @@ Fields are called as there, in any size: id form lemma upos xpos feats head depr
 values of FEATS and MISC. Words of several tokens (1-2) and empty nodes (1.1) are no tokens, and stay where they are.
 """
 
-from .forms import Record, Runs, joined, wrong
+from functools import lru_cache
+
+from ._conllu import Fields, tokens
+from .forms import Record, Runs, wrong
 
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 FIELDS = ("form", "upos")
@@ -22,50 +25,41 @@ def _field(name):
     return NAMES.index(column.lower()), key.encode() or None
 
 
+@lru_cache
+def compiled(form):
+    """The form's fields as what cuts lines."""
+    return Fields(fields(form))
+
+
+class Tree(Record):
+    """A sentence and all its lines."""
+
+    __slots__ = ()
+
+    @property
+    def numbers(self):
+        at = tokens(self.raw)
+        return [self.number - at[0] + i for i in at]
+
+
 class Reader(Runs):
     def __init__(self, form):
         super().__init__(form)
-        self.fields = fields(form)
-        self.plain = all(key is None for _, key in self.fields) and [column for column, _ in self.fields]
+        self.fields = compiled(form)
 
-    def record(self, lines, numbers, source):
-        rows, where, is_token = [], [], []
-        for line, number in zip(lines, numbers, strict=True):
-            row = line.split(b"\t")
-            is_token.append(row[0].isdigit())
-            if is_token[-1]:
-                if len(row) != 10:
-                    raise wrong(source, number, f"{len(row)} columns with tabs between", "the 10 of CoNLL-U")
-                rows.append([row[column] for column in self.plain] if self.plain else [_value(row[at], key) for at, key in self.fields])
-                where.append(number)
-            elif not line.startswith(b"#") and not row[0].replace(b"-", b"").replace(b".", b"").isdigit():
-                raise wrong(source, number, f"a line that begins with {line[:20].decode(errors='replace')!r}", "a token, 1-2, 1.1 or #")
-        return Record(joined(rows), source, where, (lines, is_token))
+    def record(self, lines, number, source):
+        rows, first, odd = self.fields.rows(lines)
+        if odd >= 0:
+            raise wrong(source, number + odd, *_fault(lines.split(b"\n")[odd]))
+        return Tree(rows, source, number + max(first, 0), lines)
 
 
-def _value(text, key):
-    if key is None:
-        return text
-    return next((item[len(key) + 1 :] for item in text.split(b"|") if item.startswith(key + b"=")), b"_")
-
-
-def _set(text, key, value):
-    """FEATS or MISC with one value changed, taken away where it is _, in its place or at the end."""
-    items = [] if text == b"_" else text.split(b"|")
-    at = next((i for i, item in enumerate(items) if item.startswith(key + b"=")), len(items))
-    items[at : at + 1] = [] if value == b"_" else [key + b"=" + value]
-    return b"|".join(items) or b"_"
+def _fault(line):
+    cells = line.split(b"\t")
+    if cells[0].isdigit():
+        return f"{len(cells)} columns with tabs between", "the 10 of CoNLL-U"
+    return f"a line that begins with {line[:20].decode(errors='replace')!r}", "a token, 1-2, 1.1 or #"
 
 
 def written(form, record, labels):
-    column, key = fields(form)[-1]
-    lines, is_token = record.raw
-    labels, out = iter(labels), []
-    for line, token in zip(lines, is_token, strict=True):
-        if token:
-            row = line.split(b"\t")
-            label = next(labels).replace(b"\xc2\xa0", b" ")
-            row[column] = label if key is None else _set(row[column], key, label)
-            line = b"\t".join(row)
-        out.append(line)
-    return b"\n".join(out) + b"\n\n"
+    return compiled(form).written(record.raw, labels)

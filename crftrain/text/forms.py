@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 
 from ..errors import DataError
-from .read import Sentence, decoded_lines, source_name
+from ._conllu import run
+from .read import SEQUENCE, Sentence, decoded_lines, decoded_text, source_name
 
 FORMATS = {"columns": "columns", "conllu": "conllu", "jsonl": "jsonlines", "pipes": "pipes"}  # format: its module
 
@@ -24,14 +25,20 @@ FORMATS = {"columns": "columns", "conllu": "conllu", "jsonl": "jsonlines", "pipe
 class Record(Sentence):
     """A sentence, and what it was read from."""
 
-    __slots__ = ("raw", "numbers")
+    __slots__ = ("raw",)
 
-    def __init__(self, lines, source, numbers, raw):
-        super().__init__(lines, source, numbers[0] if numbers else 0)
-        self.raw, self.numbers = raw, numbers  # numbers: the file's lines of the tokens
+    def __init__(self, lines, source, number, raw):
+        super().__init__(lines, source, number)
+        self.raw = raw
+
+    @property
+    def numbers(self):
+        """The file's lines of the tokens."""
+        return [self.number] * len(self.lines)
 
     def place(self, i=0):
-        return f"{self.source}:{self.numbers[min(i, len(self.numbers) - 1)] if self.numbers else 0}"
+        numbers = self.numbers
+        return f"{self.source}:{numbers[min(i, len(numbers) - 1)] if numbers else self.number}"
 
 
 @dataclass(frozen=True)
@@ -62,18 +69,22 @@ class Form:
         return cls(value.get("format", "columns"), *map(tuple, lists.values()), bool(value.get("tabs")), value.get("scheme"))
 
     def blocks(self, path, *, encoding="utf-8"):
-        """Lists of Records, each all that have arrived by then."""
-        source, number, reader = source_name(path), 0, self.module.Reader(self)
-        for lines in decoded_lines(path, encoding):
+        """Lists of Records, each all that have arrived by then; those before a faulty line come before its error."""
+        source, reader = source_name(path), self.module.Reader(self)
+        for text in decoded_text(path, encoding):
             found = []
-            for line in lines:
-                number += 1
-                if (record := reader.take(line, number, source)) is not None:
-                    found.append(record)
+            try:
+                reader.read(text, source, found)
+            except DataError:
+                if found:
+                    yield found
+                raise
             if found:
                 yield found
-        if (record := reader.end(source)) is not None:
-            yield [record]
+        found = []
+        reader.end(source, found)
+        if found:
+            yield found
 
     def sentences(self, path, *, encoding="utf-8"):
         """The records that have tokens."""
@@ -86,44 +97,48 @@ class Form:
 
 
 class Runs:
-    """Collects the lines between empty ones: record(lines, numbers, source) makes a Record of them."""
+    """Collects the lines between blank ones: record(lines, number of the first, source) makes a Record of their bytes."""
 
     def __init__(self, form):
-        self.form, self.lines, self.numbers = form, [], []
+        self.form, self.begun, self.length, self.number = form, [], 0, 1  # number: of the line that comes next
 
-    def take(self, line, number, source):
-        if line and not line.isspace():
-            self.lines.append(line)
-            self.numbers.append(number)
-            return None
-        return self.end(source)
+    def read(self, text, source, found):
+        """Append the records that end in a text of whole lines."""
+        at = 0
+        while 0 <= at <= len(text):
+            end, n_lines, following = run(text, at)
+            if n_lines:
+                self.begun.append(text[at:end])
+                self.length += n_lines
+                self.number += n_lines
+                if self.length > SEQUENCE:
+                    fault = f"a sentence of more than {SEQUENCE:,} lines"
+                    raise wrong(source, self.number - self.length, fault, "blank lines between sentences")
+            if following >= 0:
+                self.end(source, found)
+                self.number += 1
+            at = following
 
-    def end(self, source):
-        if not self.lines:
-            return None
-        lines, numbers, self.lines, self.numbers = self.lines, self.numbers, [], []
-        return self.record(lines, numbers, source)
+    def end(self, source, found):
+        if self.begun:
+            lines, first, self.begun, self.length = b"\n".join(self.begun), self.number - self.length, [], 0
+            found.append(self.record(lines, first, source))
 
 
-def cell(value):
-    """A value as a cell of columns."""
-    text = value if isinstance(value, bytes) else value.encode()
-    if not text:
-        return b"_"
-    if text.isalnum():
-        return text
-    return text.replace(b" ", b"\xc2\xa0").replace(b"\t", b"\xc2\xa0").replace(b"\n", b"\xc2\xa0").replace(b"\r", b"\xc2\xa0")
+class Each:
+    """A sentence a line: record(line, number, source) makes a Record of it."""
 
+    def __init__(self, form):
+        self.form, self.number = form, 0
 
-def joined(rows):
-    """Rows of cells as lines of columns."""
-    lines = list(map(b"\t".join, rows))
-    width, text = len(rows[0]) if rows else 0, b"\n".join(lines)
-    as_they_are = text.count(b"\n") == len(rows) - 1 and text.count(b"\t") == (width - 1) * len(rows)
-    holes = b" " in text or b"\r" in text or b"\t\t" in text or b"\n\t" in text or b"\t\n" in text or b"\n\n" in text
-    if as_they_are and not holes and text.strip(b"\t") == text and text:
-        return lines
-    return [b"\t".join(map(cell, row)) for row in rows]
+    def read(self, text, source, found):
+        for line in text.split(b"\n"):
+            self.number += 1
+            if line and not line.isspace():
+                found.append(self.record(line, self.number, source))
+
+    def end(self, source, found):
+        pass
 
 
 def detected(path):

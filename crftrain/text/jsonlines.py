@@ -11,8 +11,11 @@ lists of an object that are columns, the label last.
 
 import json
 import re
+from functools import lru_cache
 
-from .forms import Record, joined, wrong
+from ._jsonlines import Lists
+from .cells import joined
+from .forms import Each, Record, wrong
 from .schemes import labelled, spans
 
 TOKENS, TAGS = ("tokens", "words"), ("tags", "ner_tags", "labels", "pos_tags", "label")
@@ -20,28 +23,40 @@ SPANS = ("spans", "entities", "label", "labels")
 WORD = re.compile(r"\w+|[^\w\s]")
 
 
-class Reader:
+@lru_cache
+def compiled(form):
+    """What reads objects without anything unusual in them; where fields are named each has to be a list."""
+    return Lists([[name] for name in form.fields] or [TOKENS, TAGS], only_lists=not form.fields)
+
+
+class Reader(Each):
+    """A record keeps its line, and where its tokens stand in the text, if they stand in one."""
+
     def __init__(self, form):
-        self.form = form
+        super().__init__(form)
+        self.lists = compiled(form)
 
-    def take(self, line, number, source):
-        if not line.strip():
-            return None
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError):
-            raise wrong(source, number, "a line that is no JSON", "an object a line") from None
-        if not isinstance(found, dict):
-            raise wrong(source, number, "JSON that is no object", 'an object, as {"tokens": [...], "tags": [...]}')
-        try:
-            lists, offsets = _lists(found, self.form)
-        except (ValueError, KeyError, TypeError) as error:
-            raise wrong(source, number, error.args[0], "tokens and tags, or a text and spans") from None
-        lines = joined([[text.encode() for text in row] for row in zip(*lists, strict=True)])
-        return Record(lines, source, [number] * len(lines), (found, offsets))
+    def record(self, line, number, source):
+        rows = self.lists.rows(line)
+        if rows is not None:
+            return Record(rows, source, number, (line, None))
+        lists, offsets = _read(line, number, source, self.form)
+        rows = joined([[text.encode() for text in row] for row in zip(*lists, strict=True)])
+        return Record(rows, source, number, (line, offsets))
 
-    def end(self, source):
-        return None
+
+def _read(line, number, source, form):
+    """(columns, offsets) of any line."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        raise wrong(source, number, "a line that is no JSON", "an object a line") from None
+    if not isinstance(found, dict):
+        raise wrong(source, number, "JSON that is no object", 'an object, as {"tokens": [...], "tags": [...]}')
+    try:
+        return _lists(found, form)
+    except (ValueError, KeyError, TypeError) as error:
+        raise wrong(source, number, error.args[0], "tokens and tags, or a text and spans") from None
 
 
 def _lists(found, form):
@@ -122,11 +137,19 @@ def _spans(found):
 
 
 def written(form, record, labels):
-    found, offsets = record.raw
+    """The object with its labels besides; its own bytes stay as they are, unless it has a field of that name."""
+    line, offsets = record.raw
     labels = [label.decode() for label in labels]
     more = {"predicted": labels}
     if offsets is not None:
         more["predicted_spans"] = [
             {"start": offsets[first][0], "end": offsets[end - 1][1], "label": kind} for kind, first, end in spans(labels)
         ]
-    return json.dumps({**found, **more}, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+    head = line.rstrip()[:-1].rstrip()
+    if b'"predicted' in line or b"\\u" in line or head.endswith(b"{"):
+        return _dumped({**json.loads(line), **more}) + b"\n"
+    return head + b", " + _dumped(more)[1:] + b"\n"
+
+
+def _dumped(found):
+    return json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")

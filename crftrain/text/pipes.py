@@ -1,21 +1,13 @@
 """A sentence a line: word|TAG word|TAG, or word|POS|TAG; without tags words alone."""
 
-from .forms import Record, cell
+from .cells import cell
+from .forms import Each, Record
 
 
-class Reader:
-    def __init__(self, form):
-        self.form = form
-
-    def take(self, line, number, source):
-        if not line.strip():
-            return None
+class Reader(Each):
+    def record(self, line, number, source):
         words = line.split()
-        lines = [b"\t".join(map(cell, _parts(word))) for word in words]
-        return Record(lines, source, [number] * len(words), words)
-
-    def end(self, source):
-        return None
+        return Record([b"\t".join(map(cell, _parts(word))) for word in words], source, number, words)
 
 
 def _parts(word):

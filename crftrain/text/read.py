@@ -104,6 +104,13 @@ def decoded_lines(path, encoding="utf-8"):
         yield from _whole_lines(_decoded(_chunks(file, source), source, encoding), source)
 
 
+def decoded_text(path, encoding="utf-8"):
+    """The same as bytes, a line end between the lines of a list."""
+    source = source_name(path)
+    with open_input(path) as file:
+        yield from _whole_text(_decoded(_chunks(file, source), source, encoding), source)
+
+
 def is_utf8(encoding):
     return _decoder(encoding)[0] == "utf-8"
 
@@ -299,7 +306,12 @@ def _finding(error, name):
 
 
 def _whole_lines(chunks, source):
-    """Lists of lines, without their ends; each list is all that has arrived up to the last line end."""
+    """Lists of lines, without their ends."""
+    return (text.split(b"\n") for text in _whole_text(chunks, source))
+
+
+def _whole_text(chunks, source):
+    """Whole lines, line ends between them alone; each text is all that has arrived up to the last line end."""
     tail, number, size = [], 1, 0  # the pieces of a line that has not ended, its number, and how long it is by now
     for chunk in chunks:
         end = chunk.rfind(b"\n")
@@ -315,7 +327,7 @@ def _whole_lines(chunks, source):
         tail = [chunk[end + 1 :]]
         if b"\r" in block:
             block = re.sub(rb"\r+(?=\n|\Z)", b"", block)
-        yield block.split(b"\n")
+        yield block
     rest = b"".join(tail).rstrip(b"\r")
     if rest:
-        yield [rest]
+        yield rest
