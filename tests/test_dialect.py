@@ -116,3 +116,18 @@ def test_the_dialect_stays_with_the_model(crftrain, tmp_path):
     dump = crftrain("dump", "m.bin").out.decode()
     assert "\nU\tu:_x-1aa\tX\t" in dump and "_B" not in dump
     assert np.unique(crftrain("tag", "--labels-only", "m.bin", "train.txt").lines).tolist() == ["", "X", "Y"]
+
+
+@pytest.mark.parametrize("name", ["crfpp", "wapiti"])
+def test_the_flag_says_what_the_line_says(crftrain, tmp_path, name):
+    (tmp_path / "train.txt").write_text("a X\nb Y\n\n")
+    (tmp_path / "t.txt").write_text("U:%x[-1,0]%x[2,0]\nB\n")
+    (tmp_path / "said.txt").write_text(f"U:%x[-1,0]%x[2,0]\nB\n#dialect {name}\n")
+    found = crftrain("features", "-t", "t.txt", "--dialect", name, "train.txt").out
+    assert found == crftrain("features", "-t", "said.txt", "train.txt").out
+    assert crftrain("learn", "-q", "-t", "t.txt", "--dialect", name, "-m", "m.bin", "train.txt").status == 0
+    assert f"#dialect {name}" in crftrain("info", "--template", "m.bin").lines
+    other = {"crfpp": "wapiti", "wapiti": "crftrain"}[name]
+    ended = crftrain("learn", "-t", "said.txt", "--dialect", other, "-m", "n.bin", "train.txt")
+    assert ended.status == 1 and f"said.txt: a template in the dialect {name}, expected one in the dialect {other}" in ended.err
+    assert crftrain("learn", "--dialect", name, "-m", "n.bin", "train.txt").status == 2

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import click
 
-from ..text.forms import FORMATS, Form, detected
+from ..text.forms import FORMATS, Form, detected, in_scheme
 from ..text.schemes import SCHEMES
 from .base import Command, inputs
 
@@ -27,12 +27,12 @@ def data_options(command):
 
 
 def form_of(ctx, files, vocabulary, *, format, fields, comments, tabs):
-    """The Form of the FILES of a model with that vocabulary, None for plain columns or items."""
+    """The Form of the FILES of a model with that vocabulary, None for plain columns or items. It has no scheme."""
     if format == "items" or (format == "auto" and vocabulary.format == "items"):
         if vocabulary.format != "items" or fields or comments or tabs:
             raise click.UsageError("--format items is for models of items, and goes with no other option of data", ctx)
         return None
-    form = vocabulary.form
+    form = vocabulary.form and vocabulary.form.unschemed
     if format == "auto" and form is None and (seen := detected(files[0])):
         form = Form(seen)
         click.echo(f"{files[0]}: read as --format {seen}", err=True)
@@ -41,6 +41,12 @@ def form_of(ctx, files, vocabulary, *, format, fields, comments, tabs):
     elif format == "conll":
         form = None
     return completed(ctx, form, fields, comments, tabs)
+
+
+def schemed_form_of(ctx, files, vocabulary, **data):
+    """The same with labels in the scheme that the model was learnt in."""
+    form, own = form_of(ctx, files, vocabulary, **data), vocabulary.form
+    return in_scheme(form, own.scheme, own.label) if own else form
 
 
 def completed(ctx, form, fields, comments, tabs):
@@ -104,7 +110,7 @@ def convert(ctx, files, format, target, fields, comments, tabs, scheme, encoding
 
     files = inputs(files)
     format = (detected(files[0]) or "columns") if format == "auto" else format
-    form = completed(ctx, Form(format, scheme=scheme), fields, comments, tabs)
+    form = completed(ctx, Form(format, scheme=scheme if format == "jsonl" else None), fields, comments, tabs)
     out = sys.stdout.buffer
     for path in files:
         for block in form.blocks(path, encoding=encoding):

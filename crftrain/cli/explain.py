@@ -6,7 +6,7 @@ import click
 
 from ..errors import DataError
 from .base import Command, inputs
-from .data import data_options, form_of
+from .data import data_options, schemed_form_of
 
 SHOWN = 10
 AT_ONCE = 500  # sentences that are looked at together
@@ -41,7 +41,7 @@ def explain(ctx, model, files, lines, words, against, top, as_json, gold, encodi
     from ..text.read import columns, sentences
 
     explainer, files = Explainer(load(model), gold=gold), inputs(files)
-    form = form_of(ctx, files, explainer.model.vocabulary, **data)
+    form = schemed_form_of(ctx, files, explainer.model.vocabulary, **data)
     if against is not None and against not in explainer.labels:
         raise click.UsageError(f"the model has no label {against!r}, expected one of {', '.join(explainer.labels)}", ctx)
     other, shown = explainer.labels.index(against) if against is not None else None, top or None

@@ -137,6 +137,8 @@ for command in (tag, evaluate, showing.dump, showing.info, showing.features, sho
     "[default: 1/n; 0 with --l1]",
 )
 @click.option("--l1", "l1s", type=STRENGTHS, help="Absolute penalty: X or X/n; a list is a path; auto.  [default: 0]")
+@setting("--dialect", help="What the template's lines mean: what they do here, or to CRF++ or Wapiti.")
+@setting("--scheme", help="Learn the labels in this tag scheme, whatever the data's is; `tag --scheme` writes another one back.")
 @setting("--features", help="Weights for pairs of attribute and label seen in training, or for all.")
 @setting("--transitions", help="Weights for all pairs of labels, or for those seen; auto: all of up to 64 labels.")
 @setting("--min-freq", help="Drop attributes that occur fewer than N times.")

@@ -106,12 +106,9 @@ def crf_learn(ctx, words):
     if words.shrinking_size is not None and kinds[algorithm] != "MIRA":
         raise click.UsageError("crf_learn: --shrinking-size is for -a MIRA")
     chosen += [*_given("--min-freq", words.freq), *_given("--passes", words.maxiter), *_given("--tol", words.eta)]
-    with open(template, encoding="utf-8") as file, tempfile.TemporaryDirectory() as folder:
-        place = os.path.join(folder, os.path.basename(template))
-        with open(place, "w", encoding="utf-8") as copy:
-            copy.write(file.read().rstrip("\n") + "\n#dialect crfpp\n")
-        full = ["--features", "full", "--transitions", "full"]
-        learnt(ctx, "crfpp", out, ["--format", "conll", "-t", place, *full, *_given("--threads", words.thread), *chosen, train])
+    full = ["--features", "full", "--transitions", "full"]
+    learn = ["--format", "conll", "-t", template, "--dialect", "crfpp", *full, *_given("--threads", words.thread), *chosen, train]
+    learnt(ctx, "crfpp", out, learn)
 
 
 def _given(flag, value):
@@ -202,12 +199,8 @@ def _wapiti_train(ctx, words):
     strength = ["--lambda", f"{rho2:.17g}/n", "--l1", f"{rho1:.17g}/n"]
     chosen += [*strength, *_given("--passes", words.maxiter), *_given("--tol", words.stopeps), *_given("--threads", words.nthread)]
     chosen += [*_given("--dev", words.devel), *(_given("--patience", words.stopwin) if words.devel else []), *_given("--init", words.model)]
-    with open(words.pattern, encoding="utf-8") as file, tempfile.TemporaryDirectory() as folder:
-        place = os.path.join(folder, os.path.basename(words.pattern))
-        with open(place, "w", encoding="utf-8") as copy:
-            copy.write(file.read().rstrip("\n") + "\n#dialect wapiti\n")
-        full = ["--features", "full", "--transitions", "full", "--format", "conll"]
-        learnt(ctx, "wapiti", words.files[1], ["-t", place, *full, *chosen, words.files[:1]])
+    full = ["--features", "full", "--transitions", "full", "--format", "conll"]
+    learnt(ctx, "wapiti", words.files[1], ["-t", words.pattern, "--dialect", "wapiti", *full, *chosen, words.files[:1]])
 
 
 def _wapiti_label(ctx, words):

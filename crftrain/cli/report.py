@@ -9,7 +9,7 @@ import sys
 import click
 
 from .base import Command
-from .data import data_options, form_of
+from .data import data_options, schemed_form_of
 
 
 @click.command(cls=Command)
@@ -41,7 +41,7 @@ def report(ctx, model, test, out, format, fields, comments, tabs, **how):
     for path in filter(None, (model, test, how["dev"], how["against"], how["log"])):
         if os.path.exists(out) and os.path.exists(path) and os.path.samefile(out, path):
             raise click.UsageError(f"-o {out} would overwrite what is read", ctx)
-    form = form_of(ctx, [test], load(model).vocabulary, format=format, fields=fields, comments=comments, tabs=tabs)
+    form = schemed_form_of(ctx, [test], load(model).vocabulary, format=format, fields=fields, comments=comments, tabs=tabs)
     click.echo(f"{out}: {save(out, make(model, test, form=form, **how)):,} bytes", err=True)
 
 

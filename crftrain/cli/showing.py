@@ -8,7 +8,7 @@ import click
 from .. import optimizers
 from . import completion as completion_
 from .base import Command, column_option, inputs, write_lines
-from .flags import algorithm_named
+from .flags import algorithm_named, setting
 
 
 @click.command(cls=Command)
@@ -58,9 +58,10 @@ def info(ctx, model, as_json, as_options, as_template):
 @click.command(cls=Command)
 @click.argument("files", nargs=-1)
 @click.option("-t", "--template", required=True, metavar="NAME|FILE", help="Feature template: chunk, ner, pos, seg, or a file.")
+@setting("--dialect", help="What the template's lines mean: what they do here, or to CRF++ or Wapiti.")
 @column_option("--label-column", -1, "Column of the labels, from 0, or from the end if negative.")
 @click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
-def features(files, template, label_column, encoding):
+def features(files, template, dialect, label_column, encoding):
     """Print the attributes that a template makes of FILES, in CRFsuite's item format.
 
     \b
@@ -71,7 +72,7 @@ def features(files, template, label_column, encoding):
     from ..text.template import load
 
     stream = chain.from_iterable(sentences(path, encoding=encoding) for path in inputs(files))
-    template = load(template)
+    template = load(template, dialect)
     if not template.plain_transitions:
         click.echo("the template has no B line; items are always learnt with transitions", err=True)
     for lines in expand(stream, template, label_column=label_column):

@@ -106,13 +106,14 @@ def tag(ctx, model, files, labels_only, marginals, score, gold, encoding, thread
     show_default=True,
     help="Whether labels are those of chunks, as B-NP I-NP O are; auto: if they look so, as with `learn --dev`.",
 )
+@click.option("--scheme", type=click.Choice(SCHEMES), help="Put the labels of both columns into this tag scheme first.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--confusion", is_flag=True, help="Print the confusion matrix too.")
 @click.option("--interval", is_flag=True, help="Print intervals too, by resampling the sequences.")
 @click.option("--errors", type=click.IntRange(min=1), metavar="N", help="Print the N worst sentences too.")
 @click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
 @click.pass_context
-def evaluate(ctx, files, gold, predicted, chunks, as_json, confusion, interval, errors, encoding):
+def evaluate(ctx, files, gold, predicted, chunks, scheme, as_json, confusion, interval, errors, encoding):
     """Score the output of `tag`, in all its forms: conlleval's numbers, then sequence accuracy and a table of labels.
 
     \b
@@ -132,7 +133,7 @@ def evaluate(ctx, files, gold, predicted, chunks, as_json, confusion, interval, 
     stream = stream if errors is None else _keeping(stream, kept)
     evaluation = Evaluation(chunks=CHUNKS[chunks])
     sure = ctx.get_parameter_source("gold") is ParameterSource.COMMANDLINE
-    read_columns(evaluation, stream, gold=gold, predicted=predicted, sure=sure)
+    read_columns(evaluation, stream, gold=gold, predicted=predicted, sure=sure, scheme=scheme)
     if not evaluation.n_tokens:
         raise DataError(", ".join(files) or "<stdin>", "no tokens", "lines whose last two columns are gold and predicted labels")
     found = intervals.intervals(evaluation) if interval else None

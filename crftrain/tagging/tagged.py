@@ -16,16 +16,17 @@ import warnings
 
 from ..errors import CrftrainWarning, DataError
 from ..text.read import columns
+from ..text.schemes import converted
 
 PROBABILITY_LINE = re.compile(rb"@probability\t[0-9.eE+-]+(\t\d+)?\Z")
 ENDS = set("ESLUMW")
 _MARGINAL = re.compile(rb"(.*):([01]\.\d{6})", re.DOTALL)
 
 
-def read_columns(evaluation, sentences, *, gold=-2, predicted=-1, sure=False):
+def read_columns(evaluation, sentences, *, gold=-2, predicted=-1, sure=False, scheme=None):
     """Add Sentence objects with the gold and the predicted label in two columns (from 0, or from the end); the evaluation.
 
-    sure: gold labels none of which is ever predicted are taken for what they are.
+    sure: gold labels none of which is ever predicted are taken for what they are. With a scheme the labels of both are put into it.
     """
     need = max(-column if column < 0 else column + 1 for column in (gold, predicted))
     width = where = None
@@ -50,7 +51,8 @@ def read_columns(evaluation, sentences, *, gold=-2, predicted=-1, sure=False):
                 if _marginals(row) != marginals:
                     raise DataError(sentence.place(skip + i), f"{_marginals(row)} cells LABEL:PROBABILITY", f"{marginals} as at {where}")
                 row[-marginals:] = [_MARGINAL.fullmatch(row[-marginals])[1]]
-        evaluation.add([row[gold].decode() for row in rows], [row[predicted].decode() for row in rows])
+        labels = [row[gold].decode() for row in rows], [row[predicted].decode() for row in rows]
+        evaluation.add(*(labels if scheme is None else (converted(side, scheme) for side in labels)))
     if not sure:
         _check_gold(evaluation, where, gold)
     _check_schemes(evaluation, where)

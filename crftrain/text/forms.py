@@ -12,12 +12,14 @@ and all that nobody touched as it was. In a cell a space becomes a no-break spac
 import contextlib
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 from ..errors import DataError
 from ._conllu import run
 from .read import SEQUENCE, Sentence, decoded_lines, decoded_text, source_name
+from .rescheme import relabel
+from .schemes import SCHEMES
 
 FORMATS = {"columns": "columns", "conllu": "conllu", "jsonl": "jsonlines", "pipes": "pipes"}  # format: its module
 
@@ -49,24 +51,33 @@ class Form:
     fields: tuple = ()
     comments: tuple = ()  # what lines begin with that are no tokens
     tabs: bool = False  # cells are parted by tabs alone
-    scheme: str | None = field(default=None)  # of the tags that are made of spans
+    scheme: str | None = None  # of the tags: those of spans, and labels are put into it
+    label: int = -1  # the column of these
 
     @property
     def module(self):
         return import_module(f".{FORMATS[self.format]}", __package__)
 
     def as_json(self):
-        return {key: value for key, value in vars(self).items() if value}
+        return {key: value for key, value in vars(self).items() if value and value != getattr(Form, key)}
 
     @classmethod
     def from_json(cls, value):
         """The Form that as_json wrote; ValueError for anything else."""
-        if not isinstance(value, dict) or value.get("format", "columns") not in FORMATS:
+        if not isinstance(value, dict) or value.get("format", "columns") not in FORMATS or value.get("scheme") not in (None, *SCHEMES):
             raise ValueError("a form of data that is not known")
         lists = {key: value.get(key, ()) for key in ("fields", "comments")}
         if not all(isinstance(some, list | tuple) and all(isinstance(one, str) for one in some) for some in lists.values()):
             raise ValueError("fields and comments, expected lists of texts")
-        return cls(value.get("format", "columns"), *map(tuple, lists.values()), bool(value.get("tabs")), value.get("scheme"))
+        if not isinstance(label := value.get("label", -1), int):
+            raise ValueError("a label's column, expected a number")
+        return cls(value.get("format", "columns"), *map(tuple, lists.values()), bool(value.get("tabs")), value.get("scheme"), label)
+
+    @property
+    def unschemed(self):
+        """The same with labels as they stand there; None for plain columns."""
+        form = replace(self, scheme=None, label=-1)
+        return None if form == Form() else form
 
     def blocks(self, path, *, encoding="utf-8"):
         """Lists of Records, each all that have arrived by then; those before a faulty line come before its error."""
@@ -77,14 +88,20 @@ class Form:
                 reader.read(text, source, found)
             except DataError:
                 if found:
-                    yield found
+                    yield self._schemed(found)
                 raise
             if found:
-                yield found
+                yield self._schemed(found)
         found = []
         reader.end(source, found)
         if found:
-            yield found
+            yield self._schemed(found)
+
+    def _schemed(self, records):
+        if self.scheme:
+            for record in records:
+                relabel(record, self.scheme, self.label)
+        return records
 
     def sentences(self, path, *, encoding="utf-8"):
         """The records that have tokens."""
@@ -94,6 +111,11 @@ class Form:
     def written(self, record, labels):
         """A record with other labels, as bytes; the rest of it as it was read."""
         return self.module.written(self, record, labels)
+
+
+def in_scheme(form, scheme, label=-1):
+    """The form with its labels, those of a column, in a scheme if there is one."""
+    return replace(form or Form(), scheme=scheme, label=label) if scheme else form
 
 
 class Runs:

@@ -59,7 +59,7 @@ class Template:
     def parse(cls, text, name):
         """The Template, or a TemplateError with the place of the first line that means nothing."""
         lines = text.removeprefix("\ufeff").split("\n")
-        dialect = _declared(lines, name)
+        dialect = _declared(lines, name) or DIALECTS["crftrain"]
         unigrams, bigrams, plain, functions = [], [], 0, {}
         for number, source in enumerate(map(dialect.line, lines), 1):
             if not source:
@@ -126,13 +126,13 @@ def builtin(name):
     return Template.parse((BUILTIN / f"{name}.txt").read_text(encoding="utf-8"), name)
 
 
-def load(name):
-    """The built-in template of that name, or the template file at that path."""
+def load(name, dialect=None):
+    """The built-in template of that name, or the template file at that path; in a dialect, if it does not name one itself."""
     if name in builtin_names():
-        return builtin(name)
+        return _in_dialect(builtin(name).text, name, dialect) if dialect else builtin(name)
     try:
         data = Path(name).read_bytes()
-        return Template.parse(data.decode("utf-8"), str(name))
+        return _in_dialect(data.decode("utf-8"), str(name), dialect)
     except UnicodeDecodeError as error:
         place = f"{name}:{data.count(10, 0, error.start) + 1}"
         raise TemplateError(place, f"byte 0x{data[error.start]:02x} is not utf-8", "a template in utf-8") from None
@@ -141,19 +141,29 @@ def load(name):
         raise TemplateError(name, f"cannot be read: {getattr(error, 'strerror', None) or error}", known) from None
 
 
+def _in_dialect(text, name, dialect):
+    """The Template of a text, with a line at its end that says the dialect."""
+    declared = _declared(text.split("\n"), name)
+    if dialect is None or (declared and declared.name == dialect):
+        return Template.parse(text, name)
+    if declared:
+        raise TemplateError(name, f"a template in the dialect {declared.name}", f"one in the dialect {dialect}, or none named")
+    return Template.parse(text.rstrip("\n") + f"\n#dialect {dialect}\n", name)
+
+
 def choice(template):
     """What to tell of a template that was chosen; nothing where it was named, or for items."""
     return f"template: {template.name}, chosen for {template.why} (-t chooses another)" if template is not None and template.why else ""
 
 
 def _declared(lines, name):
-    """The Dialect that a line `#dialect NAME` asks for."""
+    """The Dialect that a line `#dialect NAME` asks for, or None."""
     for number, line in enumerate(lines, 1):
         if match := re.match(r"#dialect[ \t]+(\S+)[ \t\r]*\Z", line):
             if match[1] not in DIALECTS:
                 raise TemplateError(f"{name}:{number}", f"dialect {match[1]}", "one of " + ", ".join(DIALECTS))
             return DIALECTS[match[1]]
-    return DIALECTS["crftrain"]
+    return None
 
 
 # ---- macros

@@ -51,9 +51,9 @@ def trained_and_saved(corpus, vocabulary, settings, observer, **more):
 
 def read(settings, observer=SILENT, look=None):
     """(Corpus, Vocabulary) of the training files; look(sentence) sees each sentence."""
-    template = templates.load(settings.template) if settings.template else None
+    template = templates.load(settings.template, settings.dialect) if settings.template else None
     form = settings.form
-    if form is None and settings.format == "auto" and (format := detected(settings.paths[0])):
+    if settings.format == "auto" and not (settings.comments or settings.tabs) and (format := detected(settings.paths[0])):
         form = replace(settings, format=format).form
         observer.say(f"{settings.paths[0]}: read as --format {format}")
     corpus, vocabulary = read_corpus(

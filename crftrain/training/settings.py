@@ -20,7 +20,9 @@ from .. import optimizers
 from ..errors import SettingsError
 from ..optimizers.base import Algorithm
 from ..text.conllu import fields as conllu_fields
-from ..text.forms import Form
+from ..text.dialect import DIALECTS
+from ..text.forms import Form, in_scheme
+from ..text.schemes import SCHEMES
 from ..text.template import builtin_names
 from .overwriting import overwritten
 from .strength import Strength
@@ -48,6 +50,8 @@ CHOICES = {
     "features": ("observed", "full"),
     "transitions": ("auto", "full", "observed"),
     "format": ("auto", "conll", "items", "conllu", "jsonl", "pipes"),
+    "scheme": SCHEMES,
+    "dialect": tuple(DIALECTS),
 }
 LEAST = {  # whole numbers
     "patience": 1,
@@ -62,7 +66,7 @@ LEAST = {  # whole numbers
 }
 MOST = {"threads": 1024, "seed": 2**63 - 1, "n_hint": 2**53}  # of them; 2^31 - 1 of the others
 STREAMED = {"paths", "algorithm", "options", "model", "template", "lambdas", "l1s", "seed", "format", "label_column", "encoding", "log"}
-STREAMED |= {"fields", "comments", "tabs"}
+STREAMED |= {"fields", "comments", "tabs", "scheme", "dialect"}
 OF_STREAMS = {"stream", "save_every", "n_hint"}
 OF_RACES = ("runs.jsonl", "summary.tsv", "optimum-*.json", "*.svg", "*.png", "race.html")  # what they write into their folder
 OUTPUTS = ("model", "log", "report", "checkpoint", "folds_out")
@@ -101,6 +105,8 @@ class Settings:
     fields: str | None = None  # of CoNLL-U or JSON lines that are columns, the label last
     comments: tuple = ()  # what lines of columns begin with that are skipped
     tabs: bool = False  # columns are parted by tabs alone
+    scheme: str | None = None  # the labels are learnt in this one
+    dialect: str | None = None  # of the template
     encoding: str | None = None
     label_column: int | None = None
     folds: int | None = None
@@ -212,7 +218,7 @@ class Settings:
         if self.tol is not None and not _at_least(self.tol, 0):
             yield f"{named('tol')} {self.tol!r}, expected a number >= 0"
         for name, known in CHOICES.items():
-            if getattr(self, name) not in known:
+            if getattr(self, name) not in (known if name in DEFAULTS else (None, *known)):
                 yield f"{named(name)} {getattr(self, name)!r}, expected one of {', '.join(known)}"
         for name in ("lambdas", "l1s"):
             if not isinstance(getattr(self, name), tuple):
@@ -226,9 +232,13 @@ class Settings:
     @property
     def form(self):
         """The Form of data that are not plain columns, or None."""
-        if self.format in ("auto", "conll"):
-            return Form(comments=tuple(self.comments), tabs=self.tabs) if self.comments or self.tabs else None
-        return None if self.format == "items" else Form(self.format, tuple((self.fields or "").split(",")) if self.fields else ())
+        if self.format == "items":
+            return None
+        if self.format not in ("auto", "conll"):
+            form = Form(self.format, tuple((self.fields or "").split(",")) if self.fields else ())
+        else:
+            form = Form(comments=tuple(self.comments), tabs=self.tabs) if self.comments or self.tabs else None
+        return in_scheme(form, self.scheme, self.label_column)
 
     def _odd_form(self, named):
         other = self.format not in ("auto", "conll")
@@ -237,6 +247,10 @@ class Settings:
         for name in ("comments", "tabs"):
             if getattr(self, name) and other:
                 yield f"{named(name)} is for columns, not for {named('format')} {self.format}"
+        if self.scheme and self.format == "items":
+            yield f"{named('scheme')} is for labels of columns, not for {named('format')} items"
+        if self.dialect and not self.template:
+            yield f"{named('dialect')} needs {named('template')}"
         if self.fields and self.format == "conllu":
             try:
                 conllu_fields(self.form)

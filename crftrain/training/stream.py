@@ -98,7 +98,7 @@ class _Run:
 
     def __init__(self, settings, observer, log):
         self.settings, self.save_every, self.observer, self.log = settings, settings.save_every, observer, log
-        template = templates.load(settings.template) if settings.template else None
+        template = templates.load(settings.template, settings.dialect) if settings.template else None
         self.vocabulary = Vocabulary([], StringTable(), StringTable(), template, settings.vocabulary_format, 0, 0, settings.form)
         self.builder = CorpusBuilder(self.vocabulary, label_column=settings.label_column)
         l2, l1 = (strength.at(settings.n_hint) for strength in (settings.lambdas[0], settings.l1s[0]))
