@@ -16,7 +16,7 @@ $(VENV)/built: $(SOURCES)
 	touch $@
 
 # The circle one uses while working.
-FAST := kernels layout read template encode model container tag decoding evaluate train library auto rooms docs
+FAST := kernels layout read template encode model container tag plain decoding evaluate train library auto rooms docs
 fast: build
 	$(BIN)/python -m pytest $(patsubst %,tests/test_%.py,$(FAST))
 

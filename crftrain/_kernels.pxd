@@ -89,6 +89,7 @@ cdef extern from "_simd.h":     # where each of them is explained
         void lanes_forward(int L, const ArcRows*, double base, const double* p, const double* x, double* next, double* z) noexcept nogil
         void lanes_backward(int L, const ArcRows*, double base, const double* x, const double* inverse_z, const double* rest, double* a,
                             double* v, double* b, double* edge) noexcept nogil
+        void sum_records(int n, const float** rows, int m, const double** wide, int LP, double* psi) noexcept nogil
 
     const Simd* crftrain_simd(const char* wish)
 

@@ -63,7 +63,7 @@ def tag(ctx, model, files, labels_only, marginals, score, gold, encoding, thread
     """
     from ..model.model import load
     from ..tagging.tag import Output, Tagger, tag_stream
-    from ..text.read import blocks
+    from ..text.read import runs
 
     if on_error == "keep" and labels_only:
         raise click.UsageError("--on-error keep writes lines as they came, --labels-only writes no lines", ctx)
@@ -77,7 +77,7 @@ def tag(ctx, model, files, labels_only, marginals, score, gold, encoding, thread
     if form:
         stream = chain.from_iterable(form.blocks(path, encoding=encoding) for path in files)
     else:
-        stream = chain.from_iterable(blocks(path, encoding=encoding, checked=on_error == "stop") for path in files)
+        stream = chain.from_iterable(runs(path, encoding=encoding, checked=on_error == "stop") for path in files)
     out = sys.stdout.buffer
 
     def write(text):

@@ -1,8 +1,9 @@
 """Model + sentences -> labels, scores, marginals.
 
-Tagging streams: what has arrived is encoded, decoded and written before more has to arrive, in pieces of about PIECE tokens:
-the decoder works through a piece without Python. With several threads the pieces wait in a bounded queue, and their results leave
-it in the order in which they came.
+Tagging streams: what has arrived is encoded, decoded and written before more has to arrive. Where only labels are asked for, a Run
+of whole sentences goes through compiled code as bytes (_plain.pyx). Else, and wherever that finds something odd, its sentences go
+through in pieces of about PIECE tokens: the decoder works through a piece without Python. With several threads the pieces wait in a
+bounded queue, and their results leave it in the order in which they came.
 """
 
 import contextlib
@@ -11,14 +12,16 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from ..chain._sequences import Sequences
 from ..errors import DataError, ModelError, TemplateError, TrainingError
 from ..text.encode import Encoder
-from ..text.read import check
+from ..text.read import Run, check, is_utf8
 from ._decoder import Decoder
+from ._plain import MOST_LABELS, Plain
 from .evaluate import chunk_rules
 from .query import Query, Sure
 
@@ -46,16 +49,61 @@ class Tagger:
 
     def __init__(self, model, *, gold="auto", output=Output(), encoding="utf-8", legal=None, once=None):
         self.items = model.vocabulary.format == "items"
-        self.layout, self.output, self.encoding = model.layout, output, encoding
-        self.decoder = Decoder(model.layout, model.w, once.legal(legal) if once else legal)
+        self.model, self.layout, self.output, self.encoding = model, model.layout, output, encoding
+        self.legal = once.legal(legal) if once else legal
         self.once, self.unproved = once, 0  # sequences whose labels keep the rule and may not be the best that do
         try:
             self.encoder = Encoder(model.vocabulary, gold=gold)
         except (TemplateError, ValueError) as error:
             raise ModelError("", f"the model contradicts itself: {error}") from None
         self.labels = [label.encode() for label in model.vocabulary.labels]
-        self.rules = chunk_rules(model.vocabulary.labels)
+        self._widths = {}  # source: what its first sentence says of its columns
         self.outside = model.vocabulary.labels.index("O") if "O" in model.vocabulary.labels else None
+
+        self.plain = self.legal is None and is_utf8(encoding) and is_plain(model, output)
+        self._idle = []  # Plain objects that no thread works with
+
+    @cached_property
+    def decoder(self):
+        return Decoder(self.model.layout, self.model.w, self.legal)
+
+    @cached_property
+    def rules(self):
+        return chunk_rules(self.model.vocabulary.labels)
+
+    def tag_run(self, run, *, checked=True):
+        """The output for a Run in compiled code; None where something is odd. checked: it is known to be UTF-8."""
+        if not checked and not _is_text(run.text):
+            return None
+        try:
+            width = self._width(run)
+        except DataError:
+            return None
+        if width is None:
+            return b""
+        plain = self._idle.pop() if self._idle else Plain(self.model, labels_only=self.output.labels_only)
+        output = plain.tag(run.text, *width)
+        self._idle.append(plain)
+        return output
+
+    def _width(self, run):
+        """What the encoder knows of the columns of the run's source; None where there is no sentence."""
+        if run.source not in self._widths:
+            first = next(run.sentences(), None)
+            if first is None:
+                return None
+            self._widths[run.source] = self.encoder.width(first)
+        return self._widths[run.source]
+
+    def settle(self, piece):
+        """What a source's first sentence settles for all of it, where several threads are to work on them."""
+        with contextlib.suppress(DataError):  # which will come again, in order
+            if isinstance(piece, Run):
+                self._width(piece)
+                return
+            for sentence in piece:
+                if sentence.source not in self._widths:
+                    self._widths[sentence.source] = self.encoder.width(sentence)
 
     def tag(self, sentence):
         """The output for one sentence, an empty line at its end, as bytes."""
@@ -205,22 +253,48 @@ def joined(line, result):
     return line + (b" " if b"\t" not in line and b" " in line.lstrip() else b"\t") + result
 
 
-def pieces(blocks):
-    """Lists of sentences cut into lists of PIECE tokens or a little more."""
+def is_plain(model, output):
+    """Whether compiled code can do all that is asked for."""
+    vocabulary = model.vocabulary
+    columns = vocabulary.format == "conll" and vocabulary.form is None and not vocabulary.template.bigrams
+    return columns and len(vocabulary.labels) <= MOST_LABELS and replace(output, labels_only=False) == Output()
+
+
+def _is_text(text):
+    """Whether bytes are what `check` lets pass."""
+    with contextlib.suppress(UnicodeDecodeError):
+        return b"\0" not in text and (text.isascii() or bool(text.decode()))
+    return False
+
+
+def pieces(tagger, blocks):
+    """What is tagged together: a Run, where the tagger can, or a list of PIECE tokens or a little more."""
     for block in blocks:
-        piece, tokens = [], 0
-        for sentence in block:
-            piece.append(sentence)
-            tokens += len(sentence.lines)
-            if tokens >= PIECE:
-                yield piece
-                piece, tokens = [], 0
-        if piece:
+        if isinstance(block, Run):
+            if tagger.plain:
+                yield block
+                continue
+            block = block.sentences()
+        yield from cut(block)
+
+
+def cut(sentences):
+    """Lists of sentences cut into lists of PIECE tokens or a little more."""
+    piece, tokens = [], 0
+    for sentence in sentences:
+        piece.append(sentence)
+        tokens += len(sentence.lines)
+        if tokens >= PIECE:
             yield piece
+            piece, tokens = [], 0
+    if piece:
+        yield piece
 
 
 def tag_piece(tagger, piece, on_error="stop"):
     """(output, errors) of some sentences. What has an error ends them (stop), is left out (skip), or written as it came (keep)."""
+    if isinstance(piece, Run):
+        return tag_run(tagger, piece, on_error)
     try:
         if on_error != "stop":
             for sentence in piece:
@@ -235,6 +309,21 @@ def tag_piece(tagger, piece, on_error="stop"):
             if on_error == "stop":
                 break
         outputs.append(tagger.untagged(sentence) if error and on_error == "keep" else output)
+    return b"".join(outputs), errors
+
+
+def tag_run(tagger, run, on_error):
+    """The same for a Run."""
+    output = tagger.tag_run(run, checked=on_error == "stop")
+    if output is not None:
+        return output, []
+    outputs, errors = [], []
+    for piece in cut(run.sentences()):
+        output, found = tag_piece(tagger, piece, on_error)
+        outputs.append(output)
+        errors += found
+        if found and on_error == "stop":
+            break
     return b"".join(outputs), errors
 
 
@@ -263,17 +352,17 @@ def tag_stream(tagger, blocks, write, *, threads=1, on_error="stop", tell=lambda
         failed += len(errors)
 
     if threads == 1:
-        for piece in pieces(blocks):
+        for piece in pieces(tagger, blocks):
             finish(*tag_piece(tagger, piece, on_error))
     else:
-        _in_threads(tagger, pieces(blocks), finish, threads, on_error)
+        _in_threads(tagger, pieces(tagger, blocks), finish, threads, on_error)
     return failed
 
 
 def _in_threads(tagger, pieces, finish, threads, on_error):
     """finish(output, errors) for each piece, in order."""
     results = queue.Queue(WAITING * threads)
-    failure, settled = [], set()
+    failure = []
 
     def finish_in_order():
         while (future := results.get()) is not None:
@@ -290,11 +379,7 @@ def _in_threads(tagger, pieces, finish, threads, on_error):
             for piece in pieces:
                 if failure:
                     break
-                for sentence in piece:
-                    if sentence.source not in settled:
-                        with contextlib.suppress(DataError):  # which will come again, in order
-                            tagger.encoder.has_gold(sentence)  # the first sentence of a source settles that, so it is asked in order
-                            settled.add(sentence.source)
+                tagger.settle(piece)
                 results.put(pool.submit(tag_piece, tagger, piece, on_error))
         finally:
             results.put(None)

@@ -65,8 +65,8 @@ cdef inline void put(char* to, const char* p, int64_t n) noexcept nogil:
 cdef class Growing:
     cdef char* data
     cdef Py_ssize_t used, room
-    cdef int reserve(self, Py_ssize_t more) except -1
-    cdef int push(self, const void* item, Py_ssize_t size) except -1
+    cdef int reserve(self, Py_ssize_t more) except -1 nogil
+    cdef int push(self, const void* item, Py_ssize_t size) except -1 nogil
 
 
 cdef struct Slot:
@@ -98,10 +98,10 @@ cdef class StringTable:
         return -1
 
     cdef int lookup(self, const char* name, Py_ssize_t length) noexcept nogil       # the same for a name that lies anywhere
-    cdef int32_t append(self, const char* name, int64_t length, uint32_t h) except -1
+    cdef int32_t append(self, const char* name, int64_t length, uint32_t h) except -1 nogil
     cdef int append_new(self, const char* name, int64_t length) except -1
-    cdef int enlarge(self, int64_t n_names, int64_t n_bytes) except -1
-    cdef int rehash(self, uint64_t n_slots) except -1
+    cdef int enlarge(self, int64_t n_names, int64_t n_bytes) except -1 nogil
+    cdef int rehash(self, uint64_t n_slots) except -1 nogil
 
 
 cdef object taken(Growing memory, dtype)

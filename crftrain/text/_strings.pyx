@@ -29,7 +29,7 @@ cdef class Growing:
     def __dealloc__(self):
         free(self.data)
 
-    cdef int reserve(self, Py_ssize_t more) except -1:
+    cdef int reserve(self, Py_ssize_t more) except -1 nogil:
         """Room for so many bytes and SLACK."""
         cdef Py_ssize_t room = self.used + more + SLACK
         cdef char* data
@@ -37,11 +37,12 @@ cdef class Growing:
             room = max(room, self.room + self.room // 2)
             data = <char*> realloc(self.data, room)
             if data == NULL:
-                raise MemoryError(f"{room} bytes")
+                with gil:
+                    raise MemoryError(f"{room} bytes")
             self.data, self.room = data, room
         return 0
 
-    cdef int push(self, const void* item, Py_ssize_t size) except -1:
+    cdef int push(self, const void* item, Py_ssize_t size) except -1 nogil:
         if self.used + size + SLACK > self.room:
             self.reserve(size)
         memcpy(self.data + self.used, item, size)
@@ -190,7 +191,7 @@ cdef class StringTable:
             free(padded)
         return i
 
-    cdef int32_t append(self, const char* name, int64_t length, uint32_t h) except -1:
+    cdef int32_t append(self, const char* name, int64_t length, uint32_t h) except -1 nogil:
         """The number of a name that is known to be new; it may lie where it has to be."""
         cdef uint64_t i
         if self.n + 2 > self.start_room or self.start[self.n] + length + SLACK > self.text_room:
@@ -208,34 +209,38 @@ cdef class StringTable:
         self.start[self.n] = self.start[self.n - 1] + length
         return self.n - 1
 
-    cdef int enlarge(self, int64_t n_names, int64_t n_bytes) except -1:
+    cdef int enlarge(self, int64_t n_names, int64_t n_bytes) except -1 nogil:
         """Room for so many more names of so many bytes."""
         cdef int64_t names = self.n + n_names + 1, n_text = n_bytes + SLACK
         cdef void* memory
         if self.start != NULL:
             n_text += self.start[self.n]
         if names > 0x7FFFFFFF:
-            raise OverflowError("more than 2147483646 different names")
+            with gil:
+                raise OverflowError("more than 2147483646 different names")
         if names > self.start_room:
             names = max(names, min(self.start_room + self.start_room // 2, <int64_t> 0x7FFFFFFF))
             memory = realloc(self.start, names * sizeof(int64_t))
             if memory == NULL:
-                raise MemoryError(f"{names} names")
+                with gil:
+                    raise MemoryError(f"{names} names")
             self.start, self.start_room = <int64_t*> memory, names
         if n_text > self.text_room:
             n_text = max(n_text, self.text_room + self.text_room // 2)
             memory = realloc(self.text, n_text)
             if memory == NULL:
-                raise MemoryError(f"{n_text} bytes of names")
+                with gil:
+                    raise MemoryError(f"{n_text} bytes of names")
             self.text, self.text_room = <char*> memory, n_text
         return 0
 
-    cdef int rehash(self, uint64_t n_slots) except -1:
+    cdef int rehash(self, uint64_t n_slots) except -1 nogil:
         """A slot keeps all 32 bits, so names need not be looked at."""
         cdef Slot* slots = <Slot*> malloc(n_slots * sizeof(Slot))
         cdef uint64_t i, k
         if slots == NULL:
-            raise MemoryError(f"a table of {n_slots} names")
+            with gil:
+                raise MemoryError(f"a table of {n_slots} names")
         memset(slots, 255, n_slots * sizeof(Slot))
         if self.slots != NULL:
             for k in range(self.mask + 1):

@@ -294,6 +294,14 @@ class Encoder:
                 self._turn_to(sentence)
             return self._sources[sentence.source][2]
 
+    def width(self, sentence):
+        """(columns, the one that the lines lack or None) of the sentence's source."""
+        with self._lock:
+            if sentence.source != self._source:
+                self._turn_to(sentence)
+            _, n, gold = self._sources[sentence.source]
+            return n, None if gold or not self._vocabulary.n_columns else self._vocabulary.label_column
+
     def gold_labels(self, sentence):
         """The gold labels as they stand there, also those that the vocabulary has not; None if there are none."""
         if not self.has_gold(sentence):

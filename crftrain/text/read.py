@@ -16,6 +16,7 @@ import os
 import re
 import sys
 import zlib
+from itertools import islice
 
 from ..errors import DataError
 
@@ -72,29 +73,81 @@ def sentences(path, *, encoding="utf-8", form=None):
 
 def blocks(path, *, encoding="utf-8", checked=True):
     """Yield lists of sentences, each all that have arrived by then; unchecked, bytes that are not UTF-8 are handed on as they are."""
+    for run in runs(path, encoding=encoding, checked=checked):
+        found = run.sentences()
+        while some := list(islice(found, TOGETHER)):
+            yield some
+
+
+def runs(path, *, encoding="utf-8", checked=True):
+    """The same as Runs: the bytes of all the sentences that have arrived whole."""
     source = source_name(path)
-    number, lines = 0, []
     with open_input(path) as file:
         text = _decoded(_chunks(file, source), source, encoding) if checked or not is_utf8(encoding) else _unmarked(_chunks(file, source))
-        for block in _whole_lines(text, source):
-            found = []
-            for line in block:
-                number += 1
-                if line and not line.isspace():
-                    lines.append(line)
-                elif lines:
-                    found.append(Sentence(lines, source, number - len(lines)))
-                    lines = []
-                    if len(found) == TOGETHER:
-                        yield found
-                        found = []
-            if found:
-                yield found
-            if len(lines) > SEQUENCE:
-                place, found = f"{source}:{number - len(lines) + 1}", f"a sentence of more than {SEQUENCE:,} lines"
-                raise DataError(place, found, "blank lines between sentences")
+        yield from _runs(text, source)
+
+
+class Run:
+    """The lines of whole sentences, and where they stand."""
+
+    __slots__ = ("text", "source", "number")
+
+    def __init__(self, text, source, number):
+        self.text, self.source, self.number = text, source, number
+
+    def sentences(self):
+        """Yield them."""
+        lines, text = [], self.text
+        if b"\r" in text:
+            text = re.sub(rb"\r+(?=\n|\Z)", b"", text)
+        for number, line in enumerate(text.split(b"\n"), self.number):
+            if line and not line.isspace():
+                lines.append(line)
+            elif lines:
+                yield Sentence(lines, self.source, number - len(lines))
+                lines = []
         if lines:
-            yield [Sentence(lines, source, number + 1 - len(lines))]
+            yield Sentence(lines, self.source, self.number + text.count(b"\n") + 1 - len(lines))
+
+
+def _runs(chunks, source):
+    """Runs of what has arrived up to the last blank line."""
+    number, kept, part = 1, [], []  # of the first line that is kept; whole lines since the last blank one; the pieces of a line
+    n_kept = size = 0  # lines that are kept, bytes of the pieces
+    for chunk in chunks:
+        end = chunk.rfind(b"\n") + 1
+        size = len(chunk) - end + 1 if end else size + len(chunk)
+        if size > LINE:
+            raise DataError(f"{source}:{number + n_kept + chunk.count(10)}", f"a line of more than {LINE:,} bytes", "shorter ones")
+        if not end:
+            part.append(chunk)
+            continue
+        text = b"".join([*part, chunk[:end]])
+        part, cut = [chunk[end:]], _last_blank(text)
+        if cut:
+            run = Run(b"".join([*kept, text[:cut]]), source, number)
+            number += run.text.count(b"\n")
+            kept, n_kept = [], 0
+            yield run
+        if cut < len(text):
+            kept.append(text[cut:])
+            n_kept += kept[-1].count(b"\n")
+        if n_kept > SEQUENCE:
+            raise DataError(f"{source}:{number}", f"a sentence of more than {SEQUENCE:,} lines", "blank lines between sentences")
+    rest = b"".join([*kept, *part])
+    if rest:
+        yield Run(rest, source, number)
+
+
+def _last_blank(text):
+    """Where the last line of whole ones that is blank ends; 0: none is."""
+    end = len(text)
+    while end:
+        start = text.rfind(b"\n", 0, end - 1) + 1
+        if text[start:end].isspace():
+            return end
+        end = start
+    return 0
 
 
 def decoded_lines(path, encoding="utf-8"):

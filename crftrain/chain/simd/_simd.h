@@ -173,6 +173,9 @@ typedef struct {
     /* v = x o b / z;  b <- M v;  edge[k * LANES ...] += a v of arc k;  a <- a o b. A lane at rest has 0 for 1 / z and b = rest = 1. */
     void (*lanes_backward)(int L, const ArcRows *A, double base, const double *x, const double *inverse_z, const double *rest, double *a,
                            double *v, double *b, double *edge);
+
+    /* psi = the sum of n rows of LP floats and m rows of LP doubles */
+    void (*sum_records)(int n, const float *const *rows, int m, const double *const *wide, int LP, double *psi);
 } Simd;
 
 /* base, v3 (AVX2 and FMA) or v4 (AVX-512); "" picks the best one. NULL where the CPU lacks what was wished for. */

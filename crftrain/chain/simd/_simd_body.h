@@ -3,6 +3,7 @@
 #if defined(__GNUC__)
 typedef double FN(vec) __attribute__((vector_size(8 * VW), aligned(8), may_alias));
 typedef int64_t FN(ivec) __attribute__((vector_size(8 * VW), aligned(8), may_alias));
+typedef float FN(fvec) __attribute__((vector_size(4 * VW), aligned(4), may_alias));
 typedef uint64_t FN(uvec) __attribute__((vector_size(8 * VW), aligned(8), may_alias));
 #define V FN(vec)
 #define I FN(ivec)
@@ -76,6 +77,24 @@ static void FN(gather)(const Occurrences *o, const Blocks *b, int64_t first, int
         }
         for (int j = L; j < LP; j++) psi[j] = psi[0];
     }
+}
+
+/* out[0:W] = sum of the rows */
+INLINE void FN(add_records)(const int W, int n, const float *const *rows, int m, const double *const *wide, int at, double *out) {
+    V acc[24 / VW];
+    UNROLL for (int j = 0; j < W / VW; j++) acc[j] = SPREAD(0.0);
+    for (int k = 0; k < n; k++)
+        UNROLL for (int j = 0; j < W / VW; j++)
+            acc[j] += __builtin_convertvector(*(const FN(fvec) *)(rows[k] + at + j * VW), V);
+    for (int k = 0; k < m; k++)
+        UNROLL for (int j = 0; j < W / VW; j++) acc[j] += LOAD(wide[k] + at + j * VW);
+    UNROLL for (int j = 0; j < W / VW; j++) STORE(out + at + j * VW, acc[j]);
+}
+
+static void FN(sum_records)(int n, const float *const *rows, int m, const double *const *wide, int LP, double *psi) {
+#define CALL(W) FN(add_records)(W, n, rows, m, wide, at, psi)
+    PANELS(LP, CALL)
+#undef CALL
 }
 
 /* rows[attr_k * stride + at ...] += value_k q[0:W] */
@@ -629,6 +648,7 @@ static const Simd FN(table) = {
     .adapt = FN(adapt), .look_up = FN(look_up), .adagrad_sleep = FN(adagrad_sleep), .adagrad_step = FN(adagrad_step),
     .arcs_forward = FN(arcs_forward), .arcs_backward = FN(arcs_backward), .arcs_tangent = FN(arcs_tangent), .log_sum = FN(log_sum),
     .arcs_viterbi = FN(arcs_viterbi), .lanes_forward = FN(lanes_forward), .lanes_backward = FN(lanes_backward),
+    .sum_records = FN(sum_records),
 };
 
 #undef V
