@@ -174,7 +174,7 @@ def test_files_algorithms_templates_and_options_are_completed():
     assert "--memory" in completed("learn", "-a", "lbfgs", incomplete="--")
     assert "--memory" not in completed("learn", incomplete="--")
     assert completed("learn", "-a", "no-such", incomplete="--dev") == {"--dev"}
-    assert completed("learn", "--select") == {"score", "likelihood"}
+    assert completed("learn", "--select") == {"score", "likelihood", "last"}
     assert completed("completion") == {"bash", "zsh", "fish"}
 
 

@@ -7,7 +7,7 @@ import click
 from ..errors import ModelError
 from .base import Command
 
-PROGRAMS = ("crfsuite", "wapiti", "crfpp")
+PROGRAMS = ("crfsuite", "wapiti", "crfpp", "crfpp-text")
 
 
 @click.command(cls=Command)

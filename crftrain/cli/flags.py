@@ -40,7 +40,7 @@ def setting(*flags, help, metavar="N"):
 
 TRAINING = (
     click.option("--dev", metavar="FILE", help="Held-out data: scored after each step, the best step is kept."),
-    setting("--select", help="What --dev decides by: F1 or accuracy, or the likelihood."),
+    setting("--select", help="What --dev decides by: F1 or accuracy, or the likelihood; last: nothing, the last step is kept."),
     setting("--patience", help="Stop after N steps without a better score on --dev."),
     setting("--passes", help="Most steps: passes, or iterations of a batch method."),
     click.option("--max-passes", type=NUMBER, metavar="X", help="Largest number of effective passes over the data."),

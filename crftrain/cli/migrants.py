@@ -26,8 +26,8 @@ CRF++       -f --freq                   --min-freq N
 CRF++       --maxiter                   --passes N
 CRF++       -c --cost                   --lambda X/n, where X = 1/C; with -a mira --c C
 CRF++       -e --eta                    --tol X
-CRF++       -C --convert                not needed: there is one kind of model file
-CRF++       --textmodel                 crftrain dump MODEL
+CRF++       -C --convert                crftrain export TEXTMODEL MODEL --to crfpp
+CRF++       --textmodel                 crftrain export MODEL TEXTMODEL --to crfpp-text
 CRF++       --thread                    --threads N
 CRF++       -H --shrinking-size         --shrinking-size N, an option of -a mira
 CRF++       -v                          crftrain --version
@@ -61,7 +61,7 @@ CRFsuite    -i --marginal               --marginals best
 CRFsuite    -l --marginal-all           --marginals all
 CRFsuite    -q --quiet                  crftrain tag MODEL FILE | crftrain eval
 CRF++       -m --model                  an argument: crftrain tag MODEL FILE
-CRF++       -n --nbest                  not needed: the best path only
+CRF++       --nbest                     -n N
 CRF++       -v --verbose                --score --marginals best
 CRF++       -c --cost-factor            not there
 CRF++       -o --output                 crftrain tag MODEL FILE > OUTPUT
@@ -70,8 +70,8 @@ Wapiti      -l --label                  --labels-only
 Wapiti      -c --check                  crftrain tag MODEL FILE | crftrain eval
 Wapiti      -s                          --score --marginals best
 Wapiti      -p --post                   --marginals all
-Wapiti      -n --nbest                  not needed: the best path only
-Wapiti      --force                     not there
+Wapiti      --nbest                     -n N
+Wapiti      --force                     --force, what is known in the column of labels
 """
 ALGORITHMS = {
     "l2sgd": "CRFsuite's l2sgd is -a sgd --no-average",

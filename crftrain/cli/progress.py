@@ -96,15 +96,18 @@ def _day(seconds):
     return f"today {then:%H:%M}" if days == 0 else "yesterday" if days == 1 else f"{then.day} {then:%B %Y}"
 
 
+WATCHING = "crftrain.watching"  # what a context knows of further observers
+
+
 def run_training(ctx, run, settings, quiet, verbose=False):
     """run(settings, observer) under signals, with messages and an exit status."""
     console = Observer() if quiet else Console(replaced(settings.model), verbose=verbose)
     with StopSignal(None if quiet else say_now) as stop:
         try:
-            outcome = run(settings, Observers(console, stop))
+            outcome = run(settings, Observers(console, stop, *ctx.meta.get(WATCHING, ())))
         except KeyboardInterrupt:
             ctx.exit(128 + (stop.number or signal.SIGINT))
-    if outcome is not None:
+    if outcome is not None and WATCHING not in ctx.meta:  # else the model is written once more, elsewhere
         console.say(f"{settings.model}: {outcome.model_bytes:,} bytes")
     if stop.number is not None:
         ctx.exit(128 + stop.number)

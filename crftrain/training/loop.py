@@ -191,13 +191,13 @@ class HeldOut(Monitor):
     key = "HeldOut"
     keeps_best = True
 
-    def __init__(self, evaluate, *, patience=None):
-        self.evaluate, self.patience = evaluate, patience
+    def __init__(self, evaluate, *, patience=None, last=False):
+        self.evaluate, self.patience, self.last = evaluate, patience, last  # last: scores are told and choose nothing
         self.best, self.best_iteration, self.best_dev, self.best_score = None, None, None, -math.inf
 
     def __call__(self, progress):
         score, progress.dev = self.evaluate(progress.solution)
-        if score > self.best_score:
+        if score > self.best_score or self.last:
             self.best_score, self.best_dev, self.best_iteration = score, progress.dev, progress.iteration
             if self.best is None:
                 self.best = progress.solution.copy()

@@ -46,7 +46,7 @@ DEFAULTS = {
     "save_every": 100_000,
 }
 CHOICES = {
-    "select": ("score", "likelihood"),
+    "select": ("score", "likelihood", "last"),
     "features": ("observed", "full"),
     "transitions": ("auto", "full", "observed"),
     "format": ("auto", "conll", "items", "conllu", "jsonl", "pipes"),

@@ -133,7 +133,7 @@ def describe(settings, training, heldout=None):
 def monitors(settings, heldout, observer):
     """The monitors that every fit has, held-out scores first."""
     algorithm = settings.algorithm
-    watching = [HeldOut(heldout, patience=settings.patience)] if heldout else []
+    watching = [HeldOut(heldout, patience=settings.patience, last=settings.select == "last")] if heldout else []
     limits = Limits(
         steps=algorithm.passes if settings.passes is None else settings.passes,
         max_passes=settings.max_passes,

@@ -1,14 +1,7 @@
-"""CRFsuite's log of a training, line by line, and where its L-BFGS stops.
-
-    delta      (f_{k - period} - f_k) / f_k < delta, from k = period on
-    epsilon    |g|_2 < epsilon max(1, |w|_2); of g only the largest entry is known here, so |g|_2 <= sqrt(F) |g|_inf is asked for
-
-f and g are those of the sum over the sequences.
-"""
+"""CRFsuite's log of a training, line by line; it ends where CRFsuite's does (stops.py)."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...training.events import Observer
+from ..stops import CRFsuite
 
 TITLES = {
     "lbfgs": "L-BFGS optimization",
@@ -33,7 +27,8 @@ class TrainLog(Observer):
     def __init__(self, message: Callable[[str], None], algorithm: str, values: dict[str, Any], holdout: int, n_tokens: int):
         self.message, self.algorithm, self.values, self.holdout = message, algorithm, values, holdout
         self.corpus: Any = None
-        self.past: list[float] = []
+        epsilon = values["epsilon"] if algorithm == "lbfgs" else None
+        self.stop = CRFsuite(period=values["period"], delta=values["delta"], epsilon=epsilon) if "period" in values else Observer()
         self.began = self.last = time.perf_counter()
 
     def start(self, event, step_name):
@@ -51,12 +46,11 @@ class TrainLog(Observer):
         self._tell(TITLES[self.algorithm], *own, "")
         self.began = time.perf_counter()
         if self.corpus is not None:
-            self.past = [self.corpus.n_tokens * math.log(max(1, self.corpus.n_labels))]
+            self.stop.start(event, step_name)
 
     def step(self, progress):
         n, step = self.corpus.n_sequences, progress.step
         loss, norm = n * step.objective, float(np.linalg.norm(progress.solution))
-        self.past.append(loss)
         name = "Epoch" if self.algorithm == "l2sgd" else "Iteration"
         lines = [f"***** {name} #{progress.iteration} *****", f"Loss: {loss:f}", f"Feature norm: {norm:f}"]
         if self.algorithm == "lbfgs":
@@ -66,17 +60,7 @@ class TrainLog(Observer):
         if progress.dev:
             lines.append(f"Item accuracy on the held-out group: {progress.dev['accuracy'] / 100:.6f}")
         self._tell(*lines, "")
-        return self._reason(n, progress, loss, norm)
-
-    def _reason(self, n, progress, loss, norm):
-        period = self.values.get("period", 0)
-        if 0 < period < len(self.past) and (loss <= 0 or self.past[-1 - period] - loss < self.values["delta"] * loss):
-            return "stopped by delta"
-        if self.algorithm == "lbfgs":
-            most = n * progress.step.gap * math.sqrt(len(progress.solution))
-            if most < self.values["epsilon"] * max(1.0, norm):
-                return "converged by epsilon"
-        return None
+        return self.stop.step(progress)
 
     def stored(self, model, seconds):
         """The lines after training."""

@@ -84,7 +84,7 @@ def settings_of(algorithm: str, given: dict[str, Any], *, held_out: bool) -> Set
         "min_freq": int(given["feature.minfreq"]),
         "passes": given["max_iterations"],
         "tol": 0.0,
-        **({"dev": "the holdout group"} if held_out else {}),
+        **({"dev": "the holdout group", "select": "last"} if held_out else {}),
     }
     if algorithm == "lbfgs":
         name, options = ("owlqn" if given["c1"] else "lbfgs"), {"memory": given["num_memories"]}

@@ -10,13 +10,13 @@ from importlib import import_module
 from ...errors import CrftrainError, ModelError
 from ...whole import os_errors, replace
 
-FORMATS = ("crfsuite", "wapiti", "crfpp")
+FORMATS = ("crfsuite", "wapiti", "crfpp", "crfpp-text")
 HEAD = 16  # bytes that tell what a file is
 
 
 def named(format):
     """The module of a format."""
-    return import_module(f".{format}", __name__)
+    return import_module(f".{format.replace('-', '_')}", __name__)
 
 
 def sniff(head):

@@ -11,7 +11,7 @@ L * L for label pairs i L + j, the previous label first, from the second token o
 itself, whose weights are the plain transitions. The cost factor in the file counts for nothing: crf_test has an option for it.
 
     version: 100 / cost-factor: 1 / maxid: weights / xsize: columns        the text form, which crf_learn -t writes:
-    labels; template lines; `number key`; weights                          a line each, an empty line after each part
+    labels; template lines; `number key`; weights                          a line each, an empty line between the parts (crfpp_text.py)
 """
 
 import re
@@ -69,6 +69,20 @@ def remarks(model):
 
 def image(model):
     """The binary file in parts."""
+    template, labels, sources, keys, number, weights = parts(model)
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    base, check = build([keys[k] for k in order], number[order])
+    trie = np.empty(len(base), UNIT)
+    trie["base"], trie["check"] = base, check
+    labels = b"".join(label + b"\0" for label in labels)
+    templates = b"".join(source + b"\0" for source in sources)
+    templates += bytes(-(len(labels) + len(templates)) % 4)
+    head = HEADER.pack(VERSION, 0, 1.0, len(weights), template.columns, trie.nbytes)
+    return [head, SIZE.pack(len(labels)), labels, SIZE.pack(len(templates)), templates, trie.tobytes(), weights.astype("<f4").tobytes()]
+
+
+def parts(model):
+    """(template, labels, its lines, keys, the number of each, all weights): what both forms consist of, as bytes."""
     vocabulary, layout, template = model.vocabulary, model.layout, model.vocabulary.template
     n, keys, edges = layout.n_labels, _keys(model), layout.transitions
     size = np.concatenate([np.diff(layout.ptr), np.diff([edges.start] * (len(_edge_keys(model)) > 0) + layout.pair_ptr.tolist())])
@@ -76,19 +90,11 @@ def image(model):
     number = np.cumsum(width) - width
     n_weights = int(width.sum())
     require(n_weights < MOST, f"{n_weights} weights", f"less than {MOST}, as CRF++ has one for each label or label pair of a key")
-    weights = np.zeros(n_weights, "<f4")
+    weights = np.zeros(n_weights)
     members = np.concatenate([layout.node_labels(), layout.transition, layout.pair])
     weights[np.repeat(number, size) + members] = model.w
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    base, check = build([keys[k] for k in order], number[order])
-    trie = np.empty(len(base), UNIT)
-    trie["base"], trie["check"] = base, check
-    labels = b"".join(label.encode() + b"\0" for label in vocabulary.labels)
     sources = sorted((_theirs(source) for _, source in template.sources), key=lambda source: source[0] == "B")
-    templates = b"".join(source.encode() + b"\0" for source in sources)
-    templates += bytes(-(len(labels) + len(templates)) % 4)
-    head = HEADER.pack(VERSION, 0, 1.0, n_weights, template.columns, trie.nbytes)
-    return [head, SIZE.pack(len(labels)), labels, SIZE.pack(len(templates)), templates, trie.tobytes(), weights.tobytes()]
+    return template, [label.encode() for label in vocabulary.labels], [source.encode() for source in sources], keys, number, weights
 
 
 def _edge_keys(model):
