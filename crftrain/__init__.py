@@ -3,7 +3,7 @@
 Importing it changes nothing in the process and loads nothing: each of the names below is fetched when it is first used.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 TYPE_CHECKING = False  # as typing has it, which is not worth its loading
 

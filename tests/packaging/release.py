@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def complaints(dist):
     version = re.search(r'__version__ = "(.+)"', (ROOT / "crftrain" / "__init__.py").read_text(encoding="utf-8"))[1]
-    if not re.search(rf"^## {re.escape(version)} ", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M):
+    if not re.search(rf"^## {re.escape(version)} \(\d{{4}}-\d\d-\d\d\)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M):
         yield f"CHANGELOG.md has no section '## {version} (date)'"
     for file in dist.iterdir():
         if not file.name.startswith(f"crftrain-{version}"):
