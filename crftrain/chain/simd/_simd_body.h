@@ -8,7 +8,11 @@ typedef uint64_t FN(uvec) __attribute__((vector_size(8 * VW), aligned(8), may_al
 #define V FN(vec)
 #define I FN(ivec)
 #define U FN(uvec)
+#if defined(__clang__) /* it takes GCC's words for unknown ones, and sums that shall stay in registers go through memory */
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
 #define UNROLL _Pragma("GCC unroll 16")
+#endif
 #define INLINE static inline __attribute__((always_inline))
 #define LOAD(p) (*(const V *)(p))
 #define STORE(p, x) (*(V *)(p) = (x))
