@@ -156,8 +156,9 @@ def said(
     cdef const double[::1] values = observations.value if valued else np.ones(1)
     cdef int64_t L = layout.n_labels, n, k, p, j, at = 0
     ptr = np.concatenate([[0], np.cumsum(np.diff(observations.ptr)[tokens])]).astype(np.int64)
-    cdef double[::1] value = np.ones(ptr[-1]), for_a = np.zeros(ptr[-1]), for_b = np.zeros(ptr[-1]), rest = np.empty(L)
-    cdef int32_t[::1] without = np.zeros(ptr[-1], np.int32)
+    cdef int64_t size = ptr[tokens.shape[0]]
+    cdef double[::1] value = np.ones(size), for_a = np.zeros(size), for_b = np.zeros(size), rest = np.empty(L)
+    cdef int32_t[::1] without = np.zeros(size, np.int32)
     for n in range(tokens.shape[0]):
         for k in range(first[tokens[n]], first[tokens[n] + 1]):
             if valued:

@@ -48,11 +48,11 @@ cdef class Builder:
         """(seq, label, node ptr, attr, value or None, pair ptr, attr) of the sequences added since the last time, of no broken one."""
         seq, label = taken(self.seq, np.int64), taken(self.label, np.int32)
         value = taken(self.node_value, np.float64) if self.valued else None
-        end = seq[-1]
+        end = seq[len(seq) - 1]  # [-1] is none without wraparound, from Python 3.14 on
         nodes, pairs = taken(self.node_ptr, np.int64)[:end + 1], taken(self.pair_ptr, np.int64)[:end + 1]
-        node_attr, pair_attr = taken(self.node_attr, np.int32)[:nodes[-1]], taken(self.pair_attr, np.int32)[:pairs[-1]]
+        node_attr, pair_attr = taken(self.node_attr, np.int32)[:nodes[end]], taken(self.pair_attr, np.int32)[:pairs[end]]
         self.start()
-        return seq, label[:end], nodes, node_attr, None if value is None else value[:nodes[-1]], pairs, pair_attr
+        return seq, label[:end], nodes, node_attr, None if value is None else value[:nodes[end]], pairs, pair_attr
 
     cdef int end_token(self) except -1:
         self.n_tokens += 1
