@@ -14,6 +14,7 @@ from ..chain._sequences import Sequences, order_occurrences
 from ..errors import DataError, SettingsError
 from ..model.model import Model, load
 from ..tagging._decoder import Decoder
+from ..tagging._single import Single
 from ..tagging.query import Query
 from ..text.encode import Corpus
 from ..text.legal import SCHEMES, Legal
@@ -46,6 +47,8 @@ class Tagger:
         self._decoder = Decoder(self.model.layout, self.model.w, _legal(self.model, constraints))
         self._names = np.array(self.model.vocabulary.labels, object)
         self._local = threading.local()  # buffers serve one thread
+        self._alone = constraints is None and self.model.vocabulary.template is None
+        self._scorer = None
 
     @property
     def labels(self) -> list[str]:
@@ -54,6 +57,8 @@ class Tagger:
 
     def tag(self, xseq: Iterable) -> list[str]:
         """The most probable labels of one sequence."""
+        if self._alone:
+            return self._single().tag(xseq)
         corpus = self._encoded([xseq])
         return self._names[self._decoded(corpus).labels].tolist() if corpus.n_tokens else []
 
@@ -168,6 +173,14 @@ class Tagger:
         X = iter(X)
         for first in X:
             yield self._corpus(list(chain((first,), islice(X, PORTION - 1))))
+
+    def _single(self) -> Single:
+        """What tags single sequences of this thread."""
+        if (single := getattr(self._local, "single", None)) is None:
+            model = self.model
+            single = self._local.single = Single(model.vocabulary.attributes, self._names, model.layout, model.w, self._scorer)
+            self._scorer = single.scorer
+        return single
 
     def _encoded(self, X: list) -> Corpus:
         if not hasattr(self._local, "encode"):

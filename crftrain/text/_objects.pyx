@@ -37,8 +37,6 @@ EXPECTED = "a dict, a list or a set of attributes"
 cdef class Objects(Builder):
     """Sequences that are Python objects."""
 
-    cdef Py_ssize_t number, token   # the place that errors speak of; number -1: there is one sequence alone
-
     def __init__(self, StringTable labels, StringTable nodes, *, learn):
         super().__init__(labels, nodes, StringTable(), learn=learn)
 
@@ -51,7 +49,7 @@ cdef class Objects(Builder):
             yseq = None if labels is None else next(labels, missing)
             if yseq is missing:
                 raise DataError(f"y[{i}]", "no labels", "as many sequences as X has")
-            self.add(xseq, yseq, i)
+            self.add_one(xseq, yseq, i)
             i += 1
         if labels is not None and next(labels, missing) is not missing:
             raise DataError(f"X[{i}]", "no tokens", "as many sequences as y has")
@@ -59,6 +57,9 @@ cdef class Objects(Builder):
 
     def add(self, xseq, yseq=None, Py_ssize_t number=-1):
         """Add one sequence; what is wrong with it leaves none of it behind."""
+        self.add_one(xseq, yseq, number)
+
+    cdef int add_one(self, xseq, yseq, Py_ssize_t number) except -1:
         cdef int64_t tokens = self.n_tokens, nodes = self.n_nodes
         self.number, self.token = number, 0
         try:
@@ -77,7 +78,7 @@ cdef class Objects(Builder):
             if isinstance(error, TypeError) and not isinstance(error, DataError):
                 raise DataTypeError(self.place(True), str(error)) from None
             raise
-        self.end_sequence()
+        return self.end_sequence()
 
     cdef object place(self, bint in_token):
         where = "X" if self.number < 0 else f"X[{self.number}]"
