@@ -8,7 +8,7 @@ def run():
     """The command line. Ctrl-C while modules load just ends it: a library's half-made import would end in a traceback."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupted)
-    from .cli.main import main
+    from .cli.group import main
 
     main()
 

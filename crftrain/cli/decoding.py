@@ -56,10 +56,10 @@ class Decoding:
 
     def once(self, ctx, model):
         """The rule of one run, or None."""
-        from ..tagging.once import Once
-
         if not self.labels_once:
             return None
+        from ..tagging.once import Once
+
         try:
             return Once(model.vocabulary.labels, self.labels_once.split(","))
         except SettingsError as error:

@@ -1,124 +1,26 @@
-"""The commands: parsing and printing, no logic. What they do is in learn, tag, evaluate, dump and template."""
+"""learn, update, compare: the commands that train."""
 
 import os
 import signal
-import sys
-import warnings
 
 import click
 
-from .. import __version__
-from ..errors import CrftrainError, CrftrainWarning
 from ..training.events import Observers
 from ..training.settings import DEFAULT_ALGORITHM
 from ..training.signals import StopSignal
-from . import migrants, showing, streams
 from .base import Command, write_lines
-from .check import check
-from .data import convert
-from .exchange import export
-from .explain import explain
 from .flags import NUMBER, STRENGTH, STRENGTHS, AlgorithmCommand, UpdateCommand, asked, setting, training_options
-from .peers import as_program
+from .group import CONTEXT, commands, main
 from .progress import Console, run_training, say_now
-from .report import report, reporting
-from .tagging import evaluate, tag
+from .report import reporting
 
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
-
-
-def main():
-    """Run a command; every expected failure is one line on stderr and a status: 1 data, model or numbers, 2 usage, 130 INT."""
-    with streams.opened(), warnings.catch_warnings():
-        warnings.simplefilter("always", CrftrainWarning)
-        warnings.simplefilter("ignore", RuntimeWarning)  # numpy's, of numbers out of range, which are an error or come right
-        warnings.showwarning = _show_warning
-        status = _run()
-    sys.exit(status)
-
-
-def _run():
-    try:
-        status = commands.main(standalone_mode=False) or 0
-        sys.stdout.flush()
-    except click.exceptions.Exit as exit_:
-        status = exit_.exit_code
-    except click.UsageError as error:
-        error.show()
-        status = 2
-    except click.ClickException as error:
-        error.show()
-        status = 1
-    except CrftrainError as error:
-        status = _fail(error)
-    except MemoryError as error:
-        status = _fail(f"out of memory: {error}" if str(error) else "out of memory")
-    except (KeyboardInterrupt, click.Abort):
-        status = 130
-    except streams.ClosedPipe:
-        status = 0
-    except OSError as error:
-        status = _fail(f"{error.filename}: {error.strerror}" if error.filename else error)
-    except RuntimeError as error:
-        if "start new thread" not in str(error):
-            raise
-        status = _fail("threads cannot be started: the system allows no more of them, or no memory for them (-j takes fewer)")
-    try:
-        sys.stdout.flush()
-    except (OSError, streams.ClosedPipe) as error:
-        status = status or (_fail(f"{error.filename}: {error.strerror}") if isinstance(error, OSError) else 0)
-    return status
-
-
-def _fail(error):
-    click.echo(f"crftrain: error: {error}", err=True)
-    return 1
-
-
-def _show_warning(message, category, filename, lineno, file=None, line=None):
-    if issubclass(category, CrftrainWarning):
-        click.echo(f"crftrain: warning: {message}", err=True)
-    else:
-        click.echo(warnings.formatwarning(message, category, filename, lineno, line).rstrip(), err=True)
-
-
-class Commands(click.Group):
-    command_class = Command
-
-    def resolve_command(self, ctx, args):
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            told = migrants.COMMANDS.get(args[0])
-            raise (click.UsageError(f"{error.format_message()} {told}.", ctx) if told else error) from None
-
-
-@click.group(cls=Commands, context_settings=CONTEXT)
-@click.version_option(__version__, "-V", "--version", prog_name="crftrain")
-def commands():
-    """Train linear-chain conditional random fields, and tag with them.
-
-    \b
-      crftrain learn --lambda 1/n train.txt
-      crftrain tag model.bin test.txt | crftrain eval
-
-    Options come from the command line, else from CRFTRAIN_NAME in the environment (CRFTRAIN_THREADS=2), else from --config FILE.
-    Exit status: 0 done, 1 bad data, model or numbers, 2 wrong usage, 130 and 143 after INT and TERM.
-    """
-
-
-for command in (check, explain, report):
-    commands.add_command(command)
-for command in (export, convert, as_program):
-    commands.add_command(command)
-for command in (tag, evaluate, showing.dump, showing.info, showing.features, showing.algorithms, showing.completion):
-    commands.add_command(command)
+__all__ = ["CONTEXT", "DEFAULT_ALGORITHM", "commands", "compare", "learn", "main", "update"]
 
 
 # ---- learn -----------------------------------------------------------------------------------------------------------
 
 
-@commands.command(cls=AlgorithmCommand, options_metavar="[OPTIONS]")
+@click.command(cls=AlgorithmCommand, options_metavar="[OPTIONS]")
 @click.option(
     "-a",
     "--algorithm",
@@ -187,7 +89,7 @@ def learn(ctx, train, algorithm, quiet, verbose, stream, dry_run, **settings):
 # ---- update ----------------------------------------------------------------------------------------------------------
 
 
-@commands.command(cls=UpdateCommand, options_metavar="[OPTIONS]")
+@click.command(cls=UpdateCommand, options_metavar="[OPTIONS]")
 @click.option("-a", "--algorithm", metavar="NAME", help=UpdateCommand.HELP)
 @click.option("-m", "--model", "out", metavar="MODEL2", help="Where the new model is written.  [default: in place of MODEL]")
 @click.option("--replay", metavar="OLD", multiple=True, help="Old sentences to learn from too; repeat it for more files.")
@@ -218,7 +120,7 @@ def update(ctx, model, new, algorithm, out, replay, lambdas, l1s, quiet, verbose
 # ---- compare ---------------------------------------------------------------------------------------------------------
 
 
-@commands.command()
+@click.command(cls=Command)
 @click.argument("train", nargs=-1, required=True)
 @click.option(
     "-a", "--algorithm", "entrants", multiple=True, required=True, metavar="NAME[:OPTION=VALUE,...]", help="An entrant; repeat it."

@@ -10,7 +10,6 @@ import contextlib
 import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -20,9 +19,7 @@ from ..chain._sequences import Sequences
 from ..errors import DataError, ModelError, TemplateError, TrainingError
 from ..text.encode import Encoder
 from ..text.read import Run, check, is_utf8
-from ._decoder import Decoder
 from ._plain import MOST_LABELS, Plain
-from .evaluate import chunk_rules
 from .query import Query, Sure
 
 PIECE = 2000  # tokens; a sentence is never cut
@@ -65,10 +62,14 @@ class Tagger:
 
     @cached_property
     def decoder(self):
+        from ._decoder import Decoder
+
         return Decoder(self.model.layout, self.model.w, self.legal)
 
     @cached_property
     def rules(self):
+        from .evaluate import chunk_rules
+
         return chunk_rules(self.model.vocabulary.labels)
 
     def tag_run(self, run, *, checked=True):
@@ -361,6 +362,8 @@ def tag_stream(tagger, blocks, write, *, threads=1, on_error="stop", tell=lambda
 
 def _in_threads(tagger, pieces, finish, threads, on_error):
     """finish(output, errors) for each piece, in order."""
+    from concurrent.futures import ThreadPoolExecutor  # it is not worth its loading where one thread does all
+
     results = queue.Queue(WAITING * threads)
     failure = []
 

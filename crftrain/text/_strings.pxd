@@ -99,9 +99,10 @@ cdef class StringTable:
 
     cdef int lookup(self, const char* name, Py_ssize_t length) noexcept nogil       # the same for a name that lies anywhere
     cdef int32_t append(self, const char* name, int64_t length, uint32_t h) except -1 nogil
-    cdef int append_new(self, const char* name, int64_t length) except -1
+    cdef int append_new(self, const char* name, int64_t length, uint32_t h) except -1
     cdef int enlarge(self, int64_t n_names, int64_t n_bytes) except -1 nogil
     cdef int rehash(self, uint64_t n_slots) except -1 nogil
+    cdef int append_all(self, const int64_t[::1] start) except -1
 
 
 cdef object taken(Growing memory, dtype)

@@ -19,6 +19,9 @@ import os
 
 import numpy as np
 
+cdef enum:
+    AHEAD = 16                      # names
+
 cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")
 
 
@@ -133,9 +136,27 @@ cdef class StringTable:
         table.enlarge(n, start[n])
         if start[n]:
             memcpy(table.text, &blob[0], start[n])
-        for i in range(n):
-            table.append_new(table.text + start[i], start[i + 1] - start[i])
+        table.append_all(start)
         return table
+
+    cdef int append_all(self, const int64_t[::1] start) except -1:
+        """Append the new names that stand in their places already; slots are asked for from memory before they are looked at."""
+        cdef Py_ssize_t i, n = start.shape[0] - 1
+        cdef uint64_t size = self.mask + 1
+        cdef Growing hashes = Growing()
+        cdef uint32_t* hash
+        while 3 * <uint64_t> n >= 2 * (size - 1):
+            size *= 2
+        self.rehash(size)
+        hashes.reserve(n * sizeof(uint32_t))
+        hash = <uint32_t*> hashes.data
+        for i in range(n):
+            hash[i] = hash_of(self.text + start[i], start[i + 1] - start[i], self.seed)
+        for i in range(n):
+            if i + AHEAD < n:
+                crf_prefetch(&self.slots[hash[i + AHEAD] & self.mask])
+            self.append_new(self.text + start[i], start[i + 1] - start[i], hash[i])
+        return 0
 
     def numbers_of(self, StringTable names not None):
         """int32: the number of each name of another table, -1 where there is none."""
@@ -154,14 +175,16 @@ cdef class StringTable:
         cdef StringTable table = StringTable()
         cdef const int64_t[::1] old = np.ascontiguousarray(order, np.int64)
         cdef Py_ssize_t i, n = old.shape[0]
-        cdef int64_t n_bytes = 0
+        cdef int64_t length, n_bytes = 0
+        cdef const char* name
         for i in range(n):
             if not 0 <= old[i] < self.n:
                 raise IndexError(f"name {old[i]} of {self.n}")
             n_bytes += self.start[old[i] + 1] - self.start[old[i]]
         table.enlarge(n, n_bytes)
         for i in range(n):
-            table.append_new(self.text + self.start[old[i]], self.start[old[i] + 1] - self.start[old[i]])
+            name, length = self.text + self.start[old[i]], self.start[old[i] + 1] - self.start[old[i]]
+            table.append_new(name, length, hash_of(name, length, table.seed))
         return table
 
     def __reduce__(self):
@@ -169,8 +192,7 @@ cdef class StringTable:
         blob, offsets = self.arrays()
         return StringTable.from_names, ((np.frombuffer(blob, np.uint8), offsets),)
 
-    cdef int append_new(self, const char* name, int64_t length) except -1:
-        cdef uint32_t h = hash_of(name, length, self.seed)
+    cdef int append_new(self, const char* name, int64_t length, uint32_t h) except -1:
         if self.find(name, length, h) >= 0:
             raise ValueError(f"the name {PyBytes_FromStringAndSize(name, length)!r} twice")
         self.append(name, length, h)
