@@ -35,6 +35,12 @@ SOURCES = {
     "ewt": (CORPORA / "ewt", "train.xpos.txt.xz", "test.xpos.txt.xz", "pos"),
     "data": (ROOT / "data", "train.txt", "test.txt", "chunk"),
 }
+MORE = {  # for tables that ask for them
+    "jnlpba": (CORPORA / "jnlpba", "train.pos.txt.xz", "test.pos.txt.xz", "ner"),
+    "pku": (CORPORA / "pku98", "seg.train.txt.xz", "seg.sighan05-pku-test.txt.xz", "seg"),
+    "brown-univ": (CORPORA / "brown-univ", "train.txt.xz", "test.txt.xz", "pos"),
+    "brown": (CORPORA / "brown", "train.txt.xz", "test.txt.xz", "pos"),
+}
 
 
 @dataclass(frozen=True)
@@ -151,7 +157,7 @@ def available():
 
 def load(name, cache):
     """The Task, its files unpacked."""
-    folder, *files, template = SOURCES[name]
+    folder, *files, template = (SOURCES | MORE)[name]
     return Task(name, *(_unpacked(folder / file, cache / name) for file in files), template, cache)
 
 

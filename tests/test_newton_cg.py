@@ -450,3 +450,20 @@ def test_what_only_saves_time_is_left_out_where_memory_is_short(monkeypatch):
         NEWTON.make(problem, w, np.random.default_rng(1), **NEWTON.defaults()).step()
         reached.append(w.tobytes())
     assert reached[0] == reached[1]
+
+
+# ---- large values
+
+
+def test_with_large_values_the_whole_diagonal_preconditions(monkeypatch):
+    """Where values are a thousand times larger the root leaves the Hessian's scale uneven: it needs twice the products."""
+
+    def products():
+        made = larger(3, values=True, sequences=150)
+        made.corpus.nodes.value[:] *= 1000
+        problem, _, _ = solve(made, gap=1e-4)
+        return problem.passes
+
+    whole = products()
+    monkeypatch.setattr(newton_cg, "LARGE", math.inf)
+    assert products() > 2 * whole

@@ -15,7 +15,8 @@ Forward and backward vectors are kept by the pass that computes the gradient, so
 nor sums of them, and the weights of sparse blocks are listed (_occurrence_list). What makes it fast is 3), since far from the optimum a
 step on the exact H is no better than one on a tenth of it, and near it that 2) keeps a model. Why the root in 4): rare attributes
 give H a cluster of eigenvalues just above lambda, frequent ones some large values, one each. The whole diagonal brings these down
-and spreads the cluster to lambda / H_pp; its root does half of both.
+and spreads the cluster to lambda / H_pp; its root does half of both. Where attributes have large values there is no such cluster, H's
+scale is that of the values, and 4) takes the whole diagonal: one entry then is above LARGE times what a weight on every token has at most.
 
 References: Tsuboi, Unno, Kashima, Okazaki 2011 (products); Nash, Sofer, "Assessing a search direction within a truncated-Newton
 method", 1990 (2); Byrd, Chin, Neveitt, Nocedal, "On the use of stochastic Hessian information in optimization methods for machine
@@ -36,6 +37,7 @@ from ._subsample import draw
 from ._trust import Scalars, Steihaug, TrustRegion
 
 C, FALL, MOST, RUN, LATE = 0.5, 0.2, 200, 20, 1e-3
+LARGE = 100
 SHARE, NEAR, POWER = 0.2, 0.02, 0.5
 
 
@@ -125,7 +127,8 @@ class NewtonCG(Optimiser):
         if not diagonal.any():  # one label, without l2
             return
         np.maximum(diagonal, 1e-9 * diagonal.max(), out=diagonal)  # without l2 some are 0
-        np.sqrt(diagonal, out=diagonal)
+        if diagonal.max() <= LARGE * self.objective.n_tokens / self.objective.n_sequences:
+            np.sqrt(diagonal, out=diagonal)
         self.subproblem.precondition(np.divide(1, diagonal, out=diagonal))
         self.region.radius = math.inf
 

@@ -175,7 +175,7 @@ ALGORITHM = Choice(
     summary="the default: sag where it is ahead, else newton-cg, lbfgs or owlqn, by counts and how the run goes",
     reference="the algorithms' own",
     solves=frozenset({"l2", "l1", "no-l2"}),
-    options=(Option("max_memory", 4.0, "GB that the algorithm may take; where sag's table is larger, another one is chosen", above=0.0),),
+    options=(Option("max_memory", 2.5, "GB that the algorithm may take; where sag's table is larger, another one is chosen", above=0.0),),
     optimiser=Auto,
     memory=memory,
     adapts=True,
