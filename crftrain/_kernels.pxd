@@ -129,6 +129,8 @@ cdef struct Weights:                    # what a weight vector says to a lattice
     double base
     double shift
     bint tame                           # the spread of trans allows the scaled recursions
+    const double* ends                  # [2][LP] 0, or -inf for labels that may not begin, or end, a sequence; NULL: all may
+    bint limited                        # some pairs are not legal: trans -inf, M 0
 
 
 cdef struct Lattice:                    # one sequence's workspace, T positions
@@ -161,6 +163,7 @@ cdef void lattice_free(Lattice* X) noexcept nogil
 cdef bint lattice_fit(Lattice* X, int64_t T, bint pairs) noexcept nogil                 # False: no memory
 cdef void gather(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil
 cdef double forward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil        # log Z
+cdef void close_ends(const Weights* W, int64_t T, Lattice* X) noexcept nogil           # psi of labels that may not be there is -inf
 cdef bint is_tame(const Weights* W, int64_t T, Lattice* X) noexcept nogil               # x and top; whether they can do without logarithms
 cdef void backward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil         # q, edge, P
 cdef void fill_pairs(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil       # P - gold, whatever the corpus has

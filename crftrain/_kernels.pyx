@@ -19,9 +19,12 @@ span at most TAME, and the label pairs too, no product of three such numbers lea
 sequence is done in the log domain, slowly and safely: never a NaN where there is an answer, never a path lost.
 
 With attributes on label pairs, M is another one at each position (P below keeps them).
+
+What is not legal scores -inf: M and x are 0 there, and the spans are those of the rest. Labels that cannot be reached then have
+a_t(j) = 0; one that can and is next to nothing could be all that is legal in the end, so it sends the sequence to the log domain.
 """
 
-from libc.math cimport NAN, exp, isfinite, log
+from libc.math cimport INFINITY, NAN, exp, isfinite, log
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
@@ -29,6 +32,7 @@ import os
 
 
 cdef double TAME = 200.0
+cdef double LEAST = 1e-150      # of a_t(j), where illegal labels leave others little
 
 cdef const Simd* simd
 cdef bytes _wish = os.environ.get("CRFTRAIN_SIMD", "").encode()
@@ -133,16 +137,17 @@ cdef double forward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) no
     cdef int64_t t, T = s.seq[i + 1] - s.seq[i]
     cdef int LP = W.LP
     cdef bint pairs = s.pairs.ptr != NULL
+    cdef bint limited = W.limited
     cdef const double* M = W.M
     cdef double log_z, z
-    X.scaled = simd.exp_rows(T, W.L, LP, X.psi, X.x, X.top) <= TAME
-    X.scaled = X.scaled and (exp_pairs(W, T, X) if pairs else W.tame)
-    if not X.scaled:
-        X.log_z = log_forward(W, s, T, X)
-        return X.log_z
+    close_ends(W, T, X)
+    X.scaled = exp_nodes(T, W.L, LP, X.psi, X.x, X.top, &limited) <= TAME
+    X.scaled = X.scaled and (exp_pairs(W, T, X, &limited) if pairs else W.tame)
     z = 0
     for t in range(W.L):
         z += X.x[t]
+    if not X.scaled or z == 0:
+        return log_instead(W, s, T, X)
     for t in range(LP):
         X.a[t] = X.x[t] / z
     X.z[0] = z
@@ -154,10 +159,66 @@ cdef double forward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) no
             if pairs:
                 M = X.P + t * W.L * LP
             z = simd.forward(W.L, LP, X.a + (t - 1) * LP, M, X.x + t * LP, X.a + t * LP)
+            if limited and not reached(W.L, LP, X.a + (t - 1) * LP, M, X.x + t * LP, X.a + t * LP):
+                return log_instead(W, s, T, X)
         X.z[t] = z
         log_z += log(z) + X.top[t] + (X.e_top[t] if pairs else W.shift)
     X.log_z = log_z
     return log_z
+
+
+cdef double log_instead(const Weights* W, const Tokens* s, int64_t T, Lattice* X) noexcept nogil:
+    X.scaled = False
+    X.log_z = log_forward(W, s, T, X)
+    return X.log_z
+
+
+cdef void close_ends(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
+    cdef int j
+    if W.ends != NULL:
+        for j in range(W.L):
+            X.psi[j] += W.ends[j]
+            X.psi[(T - 1) * W.LP + j] += W.ends[W.LP + j]
+
+
+cdef double exp_nodes(int64_t rows, int L, int LP, const double* psi, double* x, double* top, bint* limited) noexcept nogil:
+    """simd.exp_rows, the span that of legal labels; limited: there are others."""
+    cdef double spread = simd.exp_rows(rows, L, LP, psi, x, top), widest = 0
+    cdef int64_t r
+    if spread != INFINITY:
+        return spread
+    for r in range(rows):
+        spread = exp_legal(L, LP, psi + r * LP, x + r * LP, top + r, limited)
+        widest = spread if not spread <= widest else widest
+    return widest
+
+
+cdef double exp_legal(int64_t L, int64_t LP, const double* psi, double* x, double* top, bint* limited) noexcept nogil:
+    """x = exp(psi - top) of one row, 0 where psi is -inf; the span of the rest."""
+    cdef double high = -INFINITY, spread
+    cdef int64_t j
+    for j in range(L):
+        high = psi[j] if not psi[j] <= high else high
+    for j in range(L):
+        x[j] = psi[j] if psi[j] != -INFINITY else high
+    spread = simd.exp_rows(1, <int> L, <int> LP, x, x, top)
+    for j in range(L):
+        if psi[j] == -INFINITY:
+            x[j], limited[0] = 0, True
+    return spread if high != -INFINITY else 0
+
+
+cdef bint reached(int L, int LP, const double* previous, const double* M, double* x, const double* next) noexcept nogil:
+    """Whether all labels that can be reached are more than next to nothing; x of the others becomes 0."""
+    cdef int64_t i, j
+    for j in range(L):
+        if next[j] >= LEAST or x[j] == 0:
+            continue
+        for i in range(L):
+            if previous[i] * M[i * LP + j] > 0:
+                return False
+        x[j] = 0
+    return True
 
 
 cdef bint is_tame(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
@@ -199,22 +260,22 @@ cdef void backward_arcs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
         X.edge[j] *= W.M[j]
 
 
-cdef bint exp_pairs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
+cdef bint exp_pairs(const Weights* W, int64_t T, Lattice* X, bint* limited) noexcept nogil:
     """P[t] = exp(e[t] - e_top[t]); False if a position's pairs span more than TAME."""
     cdef int64_t t, size = W.L * W.LP
     for t in range(1, T):
-        if not exp_matrix(W.L, W.LP, X.e + t * size, X.P + t * size, X.e_top + t):
+        if not exp_matrix(W.L, W.LP, X.e + t * size, X.P + t * size, X.e_top + t, limited):
             return False
     return True
 
 
-cdef bint exp_matrix(int L, int LP, double* e, double* M, double* top) noexcept nogil:
+cdef bint exp_matrix(int L, int LP, double* e, double* M, double* top, bint* limited) noexcept nogil:
     """M = exp(e - top), top the largest score of all pairs, padding 0; False if they span more than TAME."""
     cdef int64_t i, j
     for i in range(L):
         for j in range(L, LP):
             e[i * LP + j] = e[0]
-    if not simd.exp_rows(1, L * LP, L * LP, e, M, top) <= TAME:
+    if not exp_nodes(1, L * LP, L * LP, e, M, top, limited) <= TAME:
         return False
     for i in range(L):
         for j in range(L, LP):
@@ -433,6 +494,7 @@ cdef double viterbi(const Weights* W, const Tokens* s, int64_t i, Lattice* X, in
     cdef int64_t t, j, T = s.seq[i + 1] - s.seq[i]
     cdef int LP = W.LP
     cdef double best
+    close_ends(W, T, X)
     for j in range(W.L):
         X.a[j] = X.psi[j]
     if W.arcs != NULL:
@@ -470,7 +532,8 @@ cdef void set_transitions(Weights* W) noexcept nogil:
     """M, MT, shift and tame from trans; S, ST and base of arcs."""
     cdef int64_t i, j, k, n
     if W.arcs == NULL:
-        W.tame = exp_matrix(W.L, W.LP, W.trans, W.M, &W.shift)
+        W.limited = False
+        W.tame = exp_matrix(W.L, W.LP, W.trans, W.M, &W.shift, &W.limited)
         if W.tame:
             for i in range(W.L):
                 for j in range(W.L):

@@ -259,7 +259,7 @@ def test_no_fold_tears_a_group_apart(settings, tmp_path, by, groups):
         (tmp_path / name).write_text("".join("-DOCSTART-" + part for part in some), encoding="utf-8")
     asked, kept = settings(paths=(str(tmp_path / "one"), str(tmp_path / "two")), folds=2, group_by=by), None
     kept = Kept(asked)
-    corpus, _ = read(asked, look=kept.look)
+    corpus, _ = read(asked, kept=kept)
     assert len(set(kept.groups)) == groups
     fold = assign(np.diff(corpus.seq), 2, kept.groups)
     assert all(len(set(fold[np.array(kept.groups) == group])) == 1 for group in set(kept.groups))

@@ -47,7 +47,7 @@ class Tagger:
         self._decoder = Decoder(self.model.layout, self.model.w, _legal(self.model, constraints))
         self._names = np.array(self.model.vocabulary.labels, object)
         self._local = threading.local()  # buffers serve one thread
-        self._alone = constraints is None and self.model.vocabulary.template is None
+        self._alone = constraints is None and self.model.layout.legal is None and self.model.vocabulary.template is None
         self._scorer = None
 
     @property

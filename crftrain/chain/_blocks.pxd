@@ -45,7 +45,10 @@ cdef class Transitions:
     cdef readonly int64_t n, first, places
     cdef const int64_t[::1] place
     cdef double[::1] trans, M, MT, S, ST
+    cdef const int64_t[::1] forbidden   # places of the label pairs that are not legal
+    cdef double[::1] ends               # of Weights; none: all is legal
     cdef void attach(self, Weights* W) noexcept
+    cdef void forbid(self, double* trans) noexcept nogil
     cdef void read(self, const double[::1] w) noexcept nogil
 
 

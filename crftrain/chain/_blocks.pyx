@@ -1,5 +1,6 @@
 """The layout's blocks as the kernels see them: over a vector of weights, and over a sum of gradients."""
 
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 import numpy as np
@@ -122,6 +123,16 @@ cdef class Transitions:
         self.place = i * padded_labels(L) + j if self.arcs == NULL else np.arange(self.n)
         self.trans, self.M, self.MT = aligned(self.places), aligned(self.places), aligned(self.places)
         self.S, self.ST = (aligned(0), aligned(0)) if self.arcs == NULL else (aligned(self.places), aligned(self.places))
+        self.forbidden, self.ends = self.not_legal(layout.legal, L)
+
+    def not_legal(self, legal, L):
+        """(places of forbidden pairs, [2][LP] 0 or -inf for labels at the ends); both empty where all is legal."""
+        if legal is None:
+            return np.empty(0, np.int64), np.empty(0)
+        i, j = np.nonzero(~legal.pairs)
+        ends = np.zeros((2, padded_labels(L)))
+        ends[0, :L][~legal.first] = ends[1, :L][~legal.last] = -np.inf
+        return i * padded_labels(L) + j, ends.ravel()
 
     cdef void attach(self, Weights* W) noexcept:
         """W's transitions are these from now on."""
@@ -129,6 +140,13 @@ cdef class Transitions:
         W.trans, W.M, W.MT, W.S, W.ST = &self.trans[0], &self.M[0], &self.MT[0], NULL, NULL
         if self.arcs != NULL:
             W.S, W.ST = &self.S[0], &self.ST[0]
+        W.ends = &self.ends[0] if self.ends.shape[0] else NULL
+
+    cdef void forbid(self, double* trans) noexcept nogil:
+        """-inf for what is not legal."""
+        cdef int64_t k
+        for k in range(self.forbidden.shape[0]):
+            trans[self.forbidden[k]] = -INFINITY
 
     cdef void read(self, const double[::1] w) noexcept nogil:
         """trans from a vector of weights."""
@@ -149,6 +167,7 @@ cdef class Scorer:
         self.view.spread_rows()
         self.W.nodes, self.W.pairs = self.view.nodes, self.view.pairs
         self.transitions.read(w)
+        self.transitions.forbid(self.W.trans)
         set_transitions(&self.W)
         return 0
 

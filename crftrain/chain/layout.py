@@ -18,6 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..text.legal import Legal
 from ._blocks import ArcList
 from ._layout import observed_labels, renumber
 
@@ -38,6 +39,7 @@ class Layout:
     pair_ptr: np.ndarray  # int64[P+1], counted from the start of the vector
     pair: np.ndarray  # int32[pair_ptr[P] - pair_ptr[0]]
     lattice: str = "auto"  # what sequences are summed over: "arcs", "dense" (all label pairs), or auto: what is quicker
+    legal: Legal | None = None  # the labellings that there are; None: all
 
     @cached_property
     def arcs(self):
@@ -50,7 +52,9 @@ class Layout:
 
     @property
     def sparse(self):
-        """Whether the lattice goes by arcs. Attributes on label pairs give every position a matrix of its own."""
+        """Whether the lattice goes by arcs. Attributes on label pairs give every position a matrix of its own, and legal is a matrix."""
+        if self.legal is not None:
+            return False
         if self.lattice != "auto":
             return self.lattice == "arcs"
         return len(self.pair) == 0 and len(self.transition) < SPARSE * self.n_labels**2
@@ -101,8 +105,10 @@ def arrange(corpus, vocabulary, *, features="observed", transitions="full", dens
     else:
         ptr, label = observed_labels(corpus.nodes.ptr, corpus.nodes.attr, corpus.label, n_attributes, n_labels)
     transition = _transitions(corpus, n_labels, transitions) if has_transitions(vocabulary) else np.empty(0, np.int32)
+    if vocabulary.legal is not None:  # a weight of what never is would stay 0
+        transition = transition[vocabulary.legal.pairs.ravel()[transition]]
     pair_ptr, pair = _pair_blocks(corpus, len(vocabulary.pair_attributes), n_labels, features)
-    return Layout(n_labels, ptr, label, dense, transition, pair_ptr + ptr[-1] + len(transition), pair)
+    return Layout(n_labels, ptr, label, dense, transition, pair_ptr + ptr[-1] + len(transition), pair, legal=vocabulary.legal)
 
 
 def complete(n_labels, n_attributes, n_pair_attributes=0, *, transitions=True):

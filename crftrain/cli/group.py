@@ -8,7 +8,7 @@ from importlib import import_module
 import click
 
 from .. import __version__
-from ..errors import CrftrainError, CrftrainWarning
+from ..errors import CrftrainError, CrftrainWarning, SettingsError
 from . import migrants, streams
 from .base import Command
 
@@ -69,6 +69,9 @@ def _run():
     except click.ClickException as error:
         error.show()
         status = 1
+    except SettingsError as error:  # found when the labels were known
+        click.UsageError(str(error)).show()
+        status = 2
     except CrftrainError as error:
         status = _fail(error)
     except MemoryError as error:

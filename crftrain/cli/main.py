@@ -9,6 +9,7 @@ from ..training.events import Observers
 from ..training.settings import DEFAULT_ALGORITHM
 from ..training.signals import StopSignal
 from .base import Command, write_lines
+from .decoding import RULES
 from .flags import NUMBER, STRENGTH, STRENGTHS, AlgorithmCommand, UpdateCommand, asked, setting, training_options
 from .group import CONTEXT, commands, main
 from .progress import Console, run_training, say_now
@@ -49,6 +50,12 @@ __all__ = ["CONTEXT", "DEFAULT_ALGORITHM", "commands", "compare", "learn", "main
 @click.option("--comments", multiple=True, metavar="TEXT", help="Skip lines that begin so, as # or -DOCSTART-; repeat it for more.")
 @click.option("--tabs", is_flag=True, help="Columns are parted by tabs alone: cells may hold spaces, or nothing.")
 @click.option("--label-column", type=int, help="Column of the labels, from 0, or from the end if negative.  [default: -1]")
+@click.option("--constrain", type=click.Choice(RULES), help="Learn over label sequences of a tag scheme alone; auto: of the labels' own.")
+@click.option(
+    "--forbid", multiple=True, metavar="'A B'", help="Label B after A is not legal; patterns with *, ^ is the start and $ the end."
+)
+@click.option("--allow", multiple=True, metavar="'A B'", help="Label B after A is legal in spite of --constrain.")
+@setting("--on-illegal", help="What is done about sentences whose labels are not legal: fix takes the nearest ones, drop leaves them out.")
 @setting("--folds", help="Cross-validate with N folds first, --threads of them at a time, then train on everything; it chooses from lists.")
 @click.option("--folds-out", metavar="FILE", help="What the folds predict, as `tag --marginals best` writes it and `eval` reads it.")
 @click.option("--group-by", metavar="WHAT", help="What no fold tears apart: file, document (from -DOCSTART- on), or a column's number.")

@@ -33,6 +33,8 @@ def options(model):
     v, said = model.vocabulary, model.facts
     chosen = {name: said[name] for name in OPTIONS if name in said} | {"format": v.format}
     chosen |= {**said.get("options", {}), **said.get("limits", {})}
+    legal = said.get("legal", {})
+    chosen |= {"constrain": legal.get("scheme"), **{name: legal[name] for name in ("forbid", "allow") if name in legal}}
     yield f"# {said.get('n_sequences', '?')} sequences, {said.get('n_tokens', '?')} tokens"
     if v.template is not None:
         chosen["label_column"] = v.label_column

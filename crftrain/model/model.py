@@ -32,13 +32,15 @@ import os
 import sys
 import tempfile
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_fields
 from types import MappingProxyType
 
 import numpy as np
 
 from ..chain.layout import DENSE, Layout
-from ..errors import ModelError, TemplateError
+from ..errors import ModelError, SettingsError, TemplateError
 from ..text.encode import StringTable, Vocabulary
+from ..text.legal import Legal
 from ..text.template import Template
 from ..whole import os_errors, replace, try_replace
 from . import _container as container
@@ -124,6 +126,7 @@ def _image(path, vocabulary, layout, w, facts, extras):
     if not np.isfinite(weights).all():
         raise ModelError(path, f"a weight of {w[~np.isfinite(weights)][0]:g}", "at most 3.4e38, the largest float32")
     extras = {**extras, "form": vocabulary.form} if vocabulary.form else extras
+    extras = {**extras, "Rule": vocabulary.legal.said} if vocabulary.legal else extras
     return _encode(vocabulary, layout, weights, facts, extras)
 
 
@@ -314,6 +317,12 @@ def _decode(contents, size):
     )
     extras = sections.read({tag: content for tag, content in contents.items() if tag not in TAGS})
     vocabulary.form = extras.pop("form", None)
+    if rules := extras.pop("Rule", None):
+        try:
+            vocabulary.legal = Legal.of(labels, **rules)
+        except SettingsError as error:
+            raise ModelError("", f"damaged: section Rule: {error}") from None
+        layout = replace_fields(layout, legal=vocabulary.legal)
     return Model(vocabulary, layout, w, _object(contents, b"FACT"), size, extras)
 
 

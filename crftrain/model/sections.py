@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ..errors import ModelError
 from ..text.forms import Form
+from ..text.legal import SCHEMES
 
 
 class Section(NamedTuple):
@@ -33,7 +34,21 @@ JSON = Section(lambda value: json.dumps(value, separators=(",", ":"), sort_keys=
 
 FORM = Section(lambda form: JSON.write(form.as_json()), lambda content: Form.from_json(JSON.read(content)))  # of data, not columns
 
-KNOWN: dict[str, Section] = {"form": FORM}
+
+def _read_rules(content):
+    """The words that Legal.of takes."""
+    said = JSON.read(content)
+    lists = isinstance(said, dict) and [said.get("forbid", []), said.get("allow", [])]
+    if not lists or said.keys() - {"scheme", "forbid", "allow"} or said.get("scheme") not in (None, *SCHEMES):
+        raise ValueError("no rules of what is legal")
+    if not all(isinstance(one, list) and all(isinstance(pattern, str) for pattern in one) for one in lists):
+        raise ValueError("no pairs of labels")
+    return said
+
+
+RULES = Section(JSON.write, _read_rules)  # which labellings there are: the distribution is over no others
+
+KNOWN: dict[str, Section] = {"form": FORM, "Rule": RULES}
 
 
 def must_be_known(tag):

@@ -214,6 +214,7 @@ class Algorithm:
     options: tuple = ()
     refuse: Callable = nothing_against  # (options, l2, l1, stream) -> (place, finding, expectation) of each thing that does not go together
     minimises: bool = True  # what it converges to is the optimum of f, where it solves a penalty
+    constrained: bool = True  # it learns over legal labellings alone, where not all are
     adapts: bool = False  # to its options, so that less free memory than it takes is told, but refuses nothing
     step_name: str = "pass"  # what a step is: "pass" over the sequences, or "iteration" of a batch method
     tol: float = 1e-6  # stop at gap <= tol * gap at w = 0

@@ -1,7 +1,7 @@
 """A model at work on corpora: best and ranked labellings, marginals, probabilities, all over legal labellings alone.
 
-What is not legal has the score -inf: label pairs in the matrix of transitions, labels at a sequence's ends and those that are known
-to be others in the node scores. So one lattice serves all questions.
+What is not legal has the score -inf: label pairs and labels at a sequence's ends by the layout, labels that are known to be others in
+the node scores. So one lattice serves all questions.
 """
 
 from libc.math cimport INFINITY
@@ -21,7 +21,6 @@ from .._kernels cimport (
     lattice_fit,
     lattice_free,
     lattice_new,
-    set_transitions,
     viterbi,
 )
 from ..chain._blocks cimport Scorer
@@ -94,31 +93,21 @@ cdef class Decoder:
     cdef Scorer scorer                  # by arcs where label pairs with weights are few
     cdef Scorer dense                   # of all label pairs, for questions about each of them
     cdef object layout, w
-    cdef bint ends
-    cdef const uint8_t[::1] first, last
+    cdef bint limited                   # not everything is legal
     cdef double[::1] legal_pairs        # 0 or -inf, rows of LP: what posterior decoding goes by
 
     def __init__(self, layout, w, legal=None):
-        """legal: a Legal, or None: everything is."""
-        cdef int64_t i, j
-        cdef int LP
-        cdef const uint8_t[:, ::1] pairs
-        self.layout, self.w, self.dense = layout, w, None
-        self.scorer = Scorer(layout) if legal is None else self.over_all_pairs()
-        if legal is None:
-            self.scorer.use(w)
-        LP, self.ends = self.scorer.W.LP, legal is not None
-        self.legal_pairs = np.zeros(layout.n_labels * LP)
+        """legal: a Legal besides the layout's own, or None."""
         if legal is not None:
-            self.first, self.last, pairs = (np.ascontiguousarray(part).view(np.uint8) for part in (legal.first, legal.last, legal.pairs))
-            for i in range(layout.n_labels):
-                for j in range(layout.n_labels):
-                    if not pairs[i, j]:
-                        self.scorer.W.trans[i * LP + j] = self.legal_pairs[i * LP + j] = -INFINITY
-            set_transitions(&self.scorer.W)
+            layout = replace(layout, legal=legal & layout.legal)
+        self.layout, self.w, self.dense, self.limited = layout, w, None, layout.legal is not None
+        self.scorer = Scorer(layout)
+        self.scorer.use(w)
+        self.legal_pairs = np.zeros(layout.n_labels * self.scorer.W.LP)
+        self.scorer.transitions.forbid(&self.legal_pairs[0])
 
     cdef Scorer over_all_pairs(self):
-        if self.scorer is not None and self.scorer.W.arcs == NULL:
+        if self.scorer.W.arcs == NULL:
             return self.scorer
         if self.dense is None:
             scorer = Scorer(replace(self.layout, lattice="dense"))
@@ -145,7 +134,7 @@ cdef class Decoder:
         lattice_free(X)
         if not room:
             raise MemoryError("the lattice of a sequence does not fit into memory")
-        return answers.decoded(constrained=self.ends)
+        return answers.decoded(constrained=self.limited)
 
     cdef int answer(self, const Weights* W, const Tokens* s, int64_t i, Lattice* X, Answers to) except -1 nogil:
         """All that is asked of one sequence."""
@@ -153,9 +142,6 @@ cdef class Decoder:
         gather(W, s, i, X)
         if to.masked:
             mask(X, &to.known[first, 0], T)
-        if self.ends:
-            mask(X, &self.first[0], 1)
-            mask_row(X, &self.last[0], T - 1)
         to.scores[i] = viterbi(W, s, i, X, &to.labels[first])
         if to.scores[i] == -INFINITY:       # nothing is legal: no sums, no marginals
             return 0

@@ -19,6 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from ..chain._sequences import Sequences
+from ..errors import DataError
 from ..text._strings import StringTable
 from ..text.encode import Encoder
 from ..text.printable import printable
@@ -164,6 +165,9 @@ class Looked:
         self.nodes, pairs, self.seq, self.named = explainer.read(sentences)
         self.edges = Edges(_transitions(model.layout, model.w), pairs, model.layout, model.w)
         self.psi = node_scores(self.nodes, model.layout, model.w)
+        if legal := model.layout.legal:
+            self.psi[self.seq[:-1]] += np.where(legal.first, 0.0, -np.inf)
+            self.psi[self.seq[1:] - 1] += np.where(legal.last, 0.0, -np.inf)
         self.up, self.down, self.come_from, self.go_to = best_paths(self.seq, self.psi, self.edges)
 
     @cached_property
@@ -190,9 +194,14 @@ class Looked:
             others[rows, labels] = -np.inf
             against, number = others.argmax(axis=1).astype(np.int32), {name: k for k, name in enumerate(self.explainer.labels)}
             gold = np.array([number.get(self.gold[t], -1) for t in tokens.tolist()], np.int32)
-            against = np.where((gold >= 0) & (gold != labels), gold, against)
+            against = np.where((gold >= 0) & (gold != labels) & (best[rows, gold] > -np.inf), gold, against)
         else:
             against = np.full(len(tokens), against, np.int32)
+        if (never := best[rows, against] == -np.inf).any():
+            t = int(tokens[never.argmax()])
+            s = int(np.searchsorted(self.seq, t, "right")) - 1
+            found = f"no legal labels have {self.explainer.labels[against[never.argmax()]]} there"
+            raise DataError(self.sentences[s].place(t - int(self.seq[s])), found, "a label that is possible")
         sums, changed = parted(self.seq, self.psi, self.edges, self.come_from, self.go_to, tokens, labels, against)
         ptr, value, weight, other, without = said(self.nodes, model.layout, model.w, best, tokens, labels, against)
         inside = np.repeat(self.nodes.ptr[tokens] - ptr[:-1], np.diff(ptr)) + np.arange(ptr[-1])
@@ -242,6 +251,8 @@ def _transitions(layout, w):
     """float64[L, L]: the scores of label pairs, 0 without a weight."""
     trans = np.zeros(layout.n_labels**2)
     trans[layout.transition] = w[layout.transitions]
+    if layout.legal is not None:
+        trans[~layout.legal.pairs.ravel()] = -np.inf
     return trans.reshape(layout.n_labels, layout.n_labels)
 
 

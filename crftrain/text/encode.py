@@ -22,6 +22,7 @@ from ._items import Items
 from ._strings import StringTable, drop_rare
 from .choose import SAMPLE, choose, look_like_items
 from .forms import Form, hint, hinted
+from .legal import Legal
 from .read import columns, sentences, source_name
 from .template import Template
 
@@ -94,6 +95,7 @@ class Vocabulary:
     n_columns: int  # of the training data, the label included; 0 for items, and where the template alone says what there has to be
     label_column: int  # from 0; 0 for items, -1 where n_columns is 0
     form: Form | None = None  # what is read as columns, if not columns
+    legal: Legal | None = None  # which labellings there are; None: all
 
 
 def read_corpus(paths, *, template=None, format="conll", label_column=-1, encoding="utf-8", min_freq=0, look=None, form=None):

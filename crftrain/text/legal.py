@@ -7,7 +7,7 @@ sequence's ends. Patterns go before the scheme; a pair that is both forbidden an
 first label, each of its pairs and its last label are.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -26,6 +26,7 @@ class Legal:
     pairs: np.ndarray
     first: np.ndarray
     last: np.ndarray
+    said: dict = field(default_factory=dict)  # of what rules it comes: the words of `of` that make it again for other labels
 
     @classmethod
     def of(cls, labels, *, scheme=None, forbid=(), allow=(), transitions=None):
@@ -42,7 +43,8 @@ class Legal:
             i, j = both[0]
             raise SettingsError("", f"{_shown(labels, i, START)} {_shown(labels, j, END)} is both forbidden and allowed")
         table = table & ~forbidden | allowed
-        legal = cls(table[:n, :n].copy(), table[n, :n].copy(), table[:n, n].copy())
+        said = {"scheme": scheme, "forbid": list(forbid), "allow": list(allow)}
+        legal = cls(table[:n, :n].copy(), table[n, :n].copy(), table[:n, n].copy(), {name: rule for name, rule in said.items() if rule})
         legal._check(labels)
         return legal
 
@@ -51,10 +53,41 @@ class Legal:
             if not ends.any():
                 raise SettingsError("", f"no label may {name} a sequence", "at least one of " + ", ".join(labels[:5]))
 
+    def __and__(self, other):
+        """What both allow; other may be None."""
+        if other is None:
+            return self
+        return Legal(self.pairs & other.pairs, self.first & other.first, self.last & other.last)
+
+    def broken(self, seq, labels):
+        """bool[T]: the tokens at which sequences of label numbers, sequence i being labels[seq[i]:seq[i+1]], break the rules."""
+        odd = np.zeros(len(labels), bool)
+        odd[1:] = ~self.pairs[labels[:-1], labels[1:]]
+        odd[seq[:-1]] = ~self.first[labels[seq[:-1]]]
+        odd[seq[1:] - 1] |= ~self.last[labels[seq[1:] - 1]]
+        return odd
+
     def allows(self, path):
         """Whether a sequence of label numbers is legal."""
         path = np.asarray(path)
-        return bool(self.first[path[0]] and self.last[path[-1]] and self.pairs[path[:-1], path[1:]].all())
+        return not self.broken(np.array([0, len(path)]), path).any()
+
+    def nearest(self, path):
+        """The legal labels that differ from these in the fewest places; None if there are none of that length."""
+        n = len(self.first)
+        cost = np.where(self.first, (np.arange(n) != path[0]).astype(float), np.inf)
+        back, step = [], np.where(self.pairs, 0.0, np.inf)
+        for label in path[1:]:
+            ways = cost[:, None] + step
+            back.append(ways.argmin(axis=0))
+            cost = ways.min(axis=0) + (np.arange(n) != label)
+        cost = np.where(self.last, cost, np.inf)
+        if not np.isfinite(cost.min()):
+            return None
+        best = [int(cost.argmin())]
+        for origin in reversed(back):
+            best.append(int(origin[best[-1]]))
+        return np.array(best[::-1], np.int32)
 
 
 def scheme_of(labels, transitions=None):

@@ -61,9 +61,13 @@ class HeldOutData:
 
         `score` decides by f1, or accuracy; `likelihood` by the mean log p(y|x) of the sequences whose labels are all known.
         """
-        if select == "likelihood" and self.unknown.all():
-            raise DataError(self.name, self._of_unknown(), "one of known labels alone, to select by the likelihood")
-        known = Problem(self.corpus.take(np.flatnonzero(~self.unknown)), layout)
+        possible = ~self.unknown
+        if layout.legal is not None:
+            possible &= np.add.reduceat(layout.legal.broken(self.corpus.seq, self.corpus.label), self.corpus.seq[:-1]) == 0
+        if select == "likelihood" and not possible.any():
+            found = self._of_unknown() if self.unknown.all() else "no sentence whose labels are legal"
+            raise DataError(self.name, found, "one of known labels alone, to select by the likelihood")
+        known = Problem(self.corpus.take(np.flatnonzero(possible)), layout)
 
         def evaluate(w):
             evaluation = score_corpus(layout, w, self.corpus, self.labels, gold=self.gold)

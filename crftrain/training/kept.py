@@ -18,13 +18,26 @@ class Kept(Observer):
     def __init__(self, settings):
         self.by, self.path, self.items = settings.group_by, settings.folds_out, settings.format == "items"
         self.groups, self.sentences, self.document = None if self.by is None else [], [], 0
-        self.vocabulary = None
+        self.vocabulary, self.places = None, [] if settings.rules else None
 
     def look(self, sentence):
+        if self.places is not None:
+            self.places.append((sentence.source, sentence.number))
         if self.by is not None:
             self.groups.append(self._group(sentence))
         if self.path:
             self.sentences.append(sentence)
+
+    def place(self, i, k):
+        """FILE:LINE of token k of sentence i."""
+        source, number = self.places[i]
+        return f"{source}:{number + k}"
+
+    def keep(self, sentences):
+        """Of all that were looked at, only these are learnt from."""
+        for name in ("groups", "sentences", "places"):
+            if getattr(self, name):
+                setattr(self, name, [getattr(self, name)[i] for i in sentences.tolist()])
 
     def _group(self, sentence):
         if self.by == "file":

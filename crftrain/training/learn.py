@@ -13,6 +13,7 @@ from ..model import model
 from ..text import template as templates
 from ..text.encode import read_corpus
 from ..text.forms import detected
+from .constrained import learn_legally
 from .events import SILENT, Log, Observers, last_event
 from .heldout import HeldOutData
 from .kept import Kept
@@ -25,7 +26,7 @@ def learn(settings, observer=SILENT):
     with Log.to(settings.log) as log:
         kept, started = Kept(settings), time.perf_counter()
         observer = Observers(log, observer, kept)
-        corpus, kept.vocabulary = read(settings, observer, look=kept.look)
+        corpus, kept.vocabulary = read(settings, observer, kept)
         init = model.load(settings.init) if settings.init else None
         return trained_and_saved(corpus, kept.vocabulary, settings, observer, init=init, started=started, groups=kept.groups)
 
@@ -49,8 +50,9 @@ def trained_and_saved(corpus, vocabulary, settings, observer, **more):
     return outcome
 
 
-def read(settings, observer=SILENT, look=None):
-    """(Corpus, Vocabulary) of the training files; look(sentence) sees each sentence."""
+def read(settings, observer=SILENT, kept=None):
+    """(Corpus, Vocabulary) of the training files; `kept` is to remember of them."""
+    kept = kept or Kept(settings)
     template = templates.load(settings.template, settings.dialect) if settings.template else None
     form = settings.form
     if settings.format == "auto" and not (settings.comments or settings.tabs) and (format := detected(settings.paths[0])):
@@ -63,9 +65,12 @@ def read(settings, observer=SILENT, look=None):
         label_column=settings.label_column,
         encoding=settings.encoding,
         min_freq=settings.min_freq,
-        look=look,
+        look=kept.look,
         form=form,
     )
+    if settings.rules:
+        corpus, legal = learn_legally(corpus, vocabulary, settings.rules, kept.place, settings.on_illegal)
+        kept.keep(legal)
     if told := templates.choice(vocabulary.template):
         observer.say(told)
     return corpus, vocabulary

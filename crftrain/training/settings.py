@@ -22,6 +22,7 @@ from ..optimizers.base import Algorithm
 from ..text.conllu import fields as conllu_fields
 from ..text.dialect import DIALECTS
 from ..text.forms import Form, in_scheme
+from ..text.legal import SCHEMES as LEGAL_SCHEMES
 from ..text.schemes import SCHEMES
 from ..text.template import builtin_names
 from .overwriting import overwritten
@@ -44,6 +45,7 @@ DEFAULTS = {
     "checkpoint_every": 10,
     "stream": False,
     "save_every": 100_000,
+    "on_illegal": "error",
 }
 CHOICES = {
     "select": ("score", "likelihood", "last"),
@@ -52,6 +54,7 @@ CHOICES = {
     "format": ("auto", "conll", "items", "conllu", "jsonl", "pipes"),
     "scheme": SCHEMES,
     "dialect": tuple(DIALECTS),
+    "on_illegal": ("error", "fix", "drop"),
 }
 LEAST = {  # whole numbers
     "patience": 1,
@@ -109,6 +112,10 @@ class Settings:
     dialect: str | None = None  # of the template
     encoding: str | None = None
     label_column: int | None = None
+    constrain: str | None = None  # the scheme that labellings keep to, "auto", or None
+    forbid: tuple = ()  # pairs of labels that are not legal, as Legal.of has them
+    allow: tuple = ()  # and those that are, whatever the scheme says
+    on_illegal: str | None = None
     folds: int | None = None
     folds_out: str | None = None
     group_by: str | None = None  # "file", "document", or a column's number
@@ -175,6 +182,12 @@ class Settings:
         return list(product(self.lambdas, self.l1s))
 
     @property
+    def rules(self):
+        """What is legal, in the words of Legal.of; None: everything."""
+        rules = {"scheme": self.constrain, "forbid": tuple(self.forbid), "allow": tuple(self.allow)}
+        return rules if any(rules.values()) else None
+
+    @property
     def searches(self):
         """Whether the strength is to be found."""
         return any(strength.auto for strength in (*self.lambdas, *self.l1s))
@@ -215,6 +228,8 @@ class Settings:
         for name in ("max_passes", "max_seconds"):
             if getattr(self, name) is not None and not _at_least(getattr(self, name), 0, without=True):
                 yield f"{named(name)} {getattr(self, name)!r}, expected a number > 0"
+        if self.constrain not in (None, *LEGAL_SCHEMES):
+            yield f"{named('constrain')} {self.constrain!r}, expected one of {', '.join(LEGAL_SCHEMES)}"
         if self.tol is not None and not _at_least(self.tol, 0):
             yield f"{named('tol')} {self.tol!r}, expected a number >= 0"
         for name, known in CHOICES.items():
@@ -265,6 +280,8 @@ class Settings:
             yield f"{named('patience')} needs {named('dev')}"
         if "select" in self.given and not (self.dev or self.folds or self.searches):
             yield f"{named('select')} needs {named('dev')} or {named('folds')}"
+        if "on_illegal" in self.given and not self.rules:
+            yield f"{named('on_illegal')} needs {named('constrain')}, {named('forbid')} or {named('allow')}"
         for name in ("folds_out", "group_by"):
             if name in self.given and not self.folds and not (name == "group_by" and self.searches):
                 yield f"{named(name)} needs {named('folds')}"
@@ -309,6 +326,9 @@ class Settings:
         for l2, l1 in self.points:
             checkpoint = bool(self.checkpoint or self.resume)
             yield from self.algorithm.check(self.options, l2.number, l1.number, stream=self.stream, checkpoint=checkpoint)
+        if self.rules and not self.algorithm.constrained:
+            able = _able(lambda algorithm: algorithm.constrained)
+            yield f"{self.algorithm.name} cannot learn over legal labellings alone; these can: {able}"
 
     def _overwritten(self, named):
         """A model is updated in place, and a checkpoint replaced by the next one; nothing else that is read is written."""

@@ -83,6 +83,8 @@ def train(
             observer.folded(folded)
             settings, more_facts = _as_folds_say(settings, folded, heldout), {**more_facts, "folds": folded.facts}
         outcome, facts = _follow_path(settings, training, w, heldout, observer)
+    if vocabulary.legal is not None:
+        more_facts = {**more_facts, "legal": vocabulary.legal.said}
     return Model(vocabulary, training.layout, outcome.w, {**facts, **more_facts}), outcome
 
 

@@ -22,6 +22,7 @@ from ..errors import DataError, ModelError, TrainingError
 from ..model import model
 from ..text.encode import CorpusBuilder
 from ..text.read import source_names
+from .constrained import learn_legally
 from .events import SILENT, Log, Observers
 from .learn import trained_and_saved
 from .strength import Strength
@@ -51,7 +52,10 @@ def update(settings, observer=SILENT):
             model.save(settings.model, old.vocabulary, old.layout, old.w, old.facts)
             return None
         settings, n = with_strengths(settings, old, n_new, n_replayed)
-        return trained_and_saved(builder.take(), vocabulary, settings, observer, init=old, started=started, more_facts={"n_learnt": n})
+        corpus = builder.take()
+        if vocabulary.legal is not None:
+            corpus, _ = learn_legally(corpus, vocabulary, vocabulary.legal.said, lambda i, k: f"sentence {i + 1}, token {k + 1}")
+        return trained_and_saved(corpus, vocabulary, settings, observer, init=old, started=started, more_facts={"n_learnt": n})
 
 
 def imported(model):

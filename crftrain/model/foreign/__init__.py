@@ -39,6 +39,7 @@ def image(format, model):
     """The file in parts; a ModelError with all that the format cannot say."""
     writer = named(format)
     lost = list(writer.refusals(model))
+    lost += ["which labels are legal"] if model.vocabulary.legal is not None else []
     if lost:
         more = [f"and {len(lost) - 5} more"] if len(lost) > 5 else []
         raise ModelError("", f"cannot be said in a {writer.NAME} model: " + "; ".join([*lost[:5], *more]))

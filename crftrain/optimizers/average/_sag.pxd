@@ -18,6 +18,7 @@ cdef class SampledSteps(Sequential):
     cdef double l2
     cdef int64_t next_unit(self) noexcept nogil
     cdef double entropy(self, int64_t u, double f) noexcept nogil
+    cdef double product(self, int64_t n, const double* scores, const double* residual) noexcept nogil
     cdef bint learn_constant(self, int64_t u, double f, bint first) noexcept nogil
 
 

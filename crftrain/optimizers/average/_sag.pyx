@@ -36,13 +36,24 @@ cdef class SampledSteps(Sequential):
         """Of p(y | x) of the unit evaluated last, f its loss: f - w.g, where w.g is the sum of scores times residuals."""
         cdef int64_t i, t, first = self.first(u), size = self.X.L * self.X.LP
         for t in range(self.length(u)):
-            f -= simd.dot(self.X.L, self.X.psi + t * self.X.LP, self.X.q + t * self.X.LP)
+            f -= self.product(self.X.L, self.X.psi + t * self.X.LP, self.X.q + t * self.X.LP)
         if self.s.pairs.ptr == NULL:
-            return f - simd.dot(self.X.places, &self.lazy.trans[0], self.X.edge)
+            return f - self.product(self.X.places, &self.lazy.trans[0], self.X.edge)
         for i in range(self.units[u], self.units[u + 1]):       # e has the transitions, too
             for t in range(self.s.seq[i] + 1 - first, self.s.seq[i + 1] - first):
-                f -= simd.dot(size, self.X.e + t * size, self.X.P + t * size)
+                f -= self.product(size, self.X.e + t * size, self.X.P + t * size)
         return f
+
+    cdef double product(self, int64_t n, const double* scores, const double* residual) noexcept nogil:
+        """scores . residual, where what is not legal has -inf and 0."""
+        cdef double sum = 0
+        cdef int64_t k
+        if self.lazy.W.ends == NULL:
+            return simd.dot(n, scores, residual)
+        for k in range(n):
+            if residual[k] != 0:
+                sum += scores[k] * residual[k]
+        return sum
 
     cdef bint learn_constant(self, int64_t u, double f, bint first) noexcept nogil:
         """The search for L_u after evaluate(u), unless it is to be left out; False: no memory."""

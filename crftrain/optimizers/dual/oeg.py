@@ -46,6 +46,7 @@ ALGORITHM = Algorithm(
     ),
     solves=frozenset({"l2"}),
     options=(INITIAL, PERMUTE, Option("batch_mode", False, "all sequences with one step size: plain exponentiated gradient")),
+    constrained=False,
     optimiser=DualAscent,
     build=build,
     memory=memory,

@@ -46,6 +46,7 @@ ALGORITHM = Algorithm(
         Option("sampling", "gap", "draws in proportion to duality gaps, or all alike", choices=("gap", "uniform")),
         Option("uniform_share", 0.2, "the share of uniform draws with --sampling gap", minimum=0.0, maximum=1.0),
     ),
+    constrained=False,
     optimiser=DualAscent,
     build=build,
     memory=memory,

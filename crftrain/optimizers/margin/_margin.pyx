@@ -29,6 +29,7 @@ cdef class MarginSteps(Sequential):
         Sequential.__init__(self, problem, w, lazy=self.weights)
         self.local, self.change = None, LocalUpdate(self.lazy)
         self.lazy.W.trans = &self.lazy.v_edge[0]    # nothing is exponentiated here, and beta is always 1
+        self.lazy.transitions.forbid(self.lazy.W.trans)
         self.averaging, self.augment = averaging, augment
         self.path = np.zeros(max(1, np.diff(problem.sequences.corpus.seq).max(initial=0)), np.int32)
 

@@ -90,6 +90,7 @@ cdef class LazyWeights:
         if s.pairs.ptr != NULL:
             for k in range(self.W.places):
                 self.trans[k] = self.v_edge[k]
+            self.transitions.forbid(&self.trans[0])
             gather_pairs(&self.W, s, first, T, e)
             for k in range(L * LP, T * L * LP):
                 e[k] *= beta
@@ -97,6 +98,7 @@ cdef class LazyWeights:
             psi[k] *= beta
         for k in range(self.W.places):
             self.trans[k] = beta * self.v_edge[k]
+        self.transitions.forbid(&self.trans[0])
         set_transitions(&self.W)
 
     cdef void step(self, double alpha, double l2, double m) noexcept nogil:
