@@ -18,8 +18,9 @@ from crftrain.model.model import load
 from crftrain.tagging.evaluate import Evaluation
 from crftrain.tagging.tagged import read_columns
 from crftrain.text.read import sentences
+from crftrain.training.dealing import assign
 from crftrain.training.events import SILENT
-from crftrain.training.folds import assign, cross_validate
+from crftrain.training.folds import cross_validate
 from crftrain.training.kept import Kept
 from crftrain.training.learn import learn, prepare, read
 from crftrain.training.signals import StopSignal
@@ -77,15 +78,16 @@ def validated(settings):
 
 @pytest.mark.parametrize("folds", [2, 3, 40])
 def test_the_pooled_score_is_that_of_all_predictions_together(validated, folds):
-    """The same, by hand: sequence i belongs to fold i mod N."""
+    """The same, by hand."""
     report, asked, training, _ = validated(folds, passes=4)
     corpus, labels = training.corpus, training.vocabulary.labels
+    fold = assign(np.diff(corpus.seq), folds, corpus=corpus)
     evaluation = Evaluation(labels=labels)
     for k in range(folds):
-        rest = corpus.take(np.array([i for i in range(corpus.n_sequences) if i % folds != k]))
+        rest = corpus.take(np.array([i for i in range(corpus.n_sequences) if fold[i] != k]))
         layout = arrange(rest, training.vocabulary, dense=training.dense)
         w = fit_point(asked, replace(training, corpus=rest, layout=layout))[0].w
-        for i in range(k, corpus.n_sequences, folds):
+        for i in np.flatnonzero(fold == k).tolist():
             one = instance_of(corpus.take(np.array([i])), training, layout)
             evaluation.add([labels[y] for y in one.corpus.label], [labels[y] for y in one.decode(w)[0]])
     assert evaluation.n_sequences == 40
@@ -102,13 +104,14 @@ def test_no_model_has_seen_what_it_tags(validated):
     _, _, training, seen = validated(4, passes=1)
     assert len(seen) == 4
     whole = training.corpus
+    fold = assign(np.diff(whole.seq), 4, corpus=whole)
     for k, part in enumerate(seen):
         assert part.corpus.n_sequences == 30
         present = set(part.corpus.nodes.attr.tolist())
         weighed = set(np.flatnonzero(np.diff(part.layout.ptr)).tolist())
         assert weighed == present
         assert part.layout.n_attributes == training.layout.n_attributes
-        kept = np.concatenate([np.arange(whole.seq[i], whole.seq[i + 1]) for i in range(40) if i % 4 != k])
+        kept = np.concatenate([np.arange(whole.seq[i], whole.seq[i + 1]) for i in range(40) if fold[i] != k])
         assert (part.corpus.label == whole.label[kept]).all()
     assert any(len(set(part.corpus.nodes.attr.tolist())) < training.layout.n_attributes for part in seen)
 

@@ -44,7 +44,7 @@ class Tagger:
     def __init__(self, model: Model | str | os.PathLike, *, constraints: str | dict | None = None):
         self.model = model if isinstance(model, Model) else load(model)
         self.constraints = constraints
-        self._decoder = Decoder(self.model.layout, self.model.w, _legal(self.model, constraints))
+        self._decoder = Decoder(self.model.layout, self.model.calibrated_w, _legal(self.model, constraints))
         self._names = np.array(self.model.vocabulary.labels, object)
         self._local = threading.local()  # buffers serve one thread
         self._alone = constraints is None and self.model.layout.legal is None and self.model.vocabulary.template is None

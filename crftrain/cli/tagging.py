@@ -108,17 +108,20 @@ def tag(ctx, model, files, labels_only, marginals, score, gold, encoding, thread
 )
 @click.option("--scheme", type=click.Choice(SCHEMES), help="Put the labels of both columns into this tag scheme first.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--calibration", is_flag=True, help="Print instead how far probabilities can be believed, of tokens and spans.")
+@click.option("--picture", metavar="FILE", help="With --calibration: draw it, as PNG, SVG or PDF (matplotlib).")
 @click.option("--confusion", is_flag=True, help="Print the confusion matrix too.")
 @click.option("--interval", is_flag=True, help="Print intervals too, by resampling the sequences.")
 @click.option("--errors", type=click.IntRange(min=1), metavar="N", help="Print the N worst sentences too.")
 @click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the text.")
 @click.pass_context
-def evaluate(ctx, files, gold, predicted, chunks, scheme, as_json, confusion, interval, errors, encoding):
+def evaluate(ctx, files, gold, predicted, chunks, scheme, as_json, calibration, picture, confusion, interval, errors, encoding):
     """Score the output of `tag`, in all its forms: conlleval's numbers, then sequence accuracy and a table of labels.
 
     \b
       crftrain tag model.bin test.txt | crftrain eval
       crftrain eval --json tagged.txt
+      crftrain tag --json --score --marginals best model.bin test.txt | crftrain eval --calibration
     """
     import json
 
@@ -129,6 +132,11 @@ def evaluate(ctx, files, gold, predicted, chunks, scheme, as_json, confusion, in
     from ..text.read import sentences
 
     stream = chain.from_iterable(sentences(path, encoding=encoding) for path in inputs(files))
+    if picture and not calibration:
+        raise click.UsageError("--picture needs --calibration", ctx)
+    if calibration:
+        _calibration(ctx, stream, gold, as_json, picture)
+        return
     kept = []
     stream = stream if errors is None else _keeping(stream, kept)
     evaluation = Evaluation(chunks=CHUNKS[chunks])
@@ -150,6 +158,25 @@ def evaluate(ctx, files, gold, predicted, chunks, scheme, as_json, confusion, in
         write_lines([*intervals.lines(found), ""])
     if errors is not None:
         write_lines(_worst(evaluation, kept, errors))
+
+
+def _calibration(ctx, stream, gold, as_json, picture):
+    """The tables, and the picture where one is wanted."""
+    import json
+
+    from ..report import plot
+    from ..tagging.calibration import Calibration
+
+    if picture and not plot.available():
+        raise click.UsageError("--picture needs matplotlib (pip install matplotlib)", ctx)
+    found = Calibration().read(stream, gold=gold).parts()
+    if picture:
+        plot.reliability(found, picture)
+    if as_json:
+        click.echo(json.dumps({name: part.as_json() for name, part in found.items()}))
+        return
+    for name, part in found.items():
+        write_lines([*part.lines(name), ""])
 
 
 def _keeping(stream, kept):

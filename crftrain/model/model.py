@@ -66,6 +66,16 @@ class Model:
     extras: dict = field(default_factory=dict)  # what not every model has (sections.py)
 
     @property
+    def temperature(self):
+        """What scores are divided by before they become probabilities (`learn --calibrate`)."""
+        return self.extras.get("temp", {"temperature": 1.0})["temperature"]
+
+    @property
+    def calibrated_w(self):
+        """The weights whose distribution is to be believed; the best labels are the same."""
+        return self.w if self.temperature == 1 else self.w / self.temperature
+
+    @property
     def active(self):
         """The number of weights that are not zero."""
         return int(np.count_nonzero(self.w))

@@ -48,7 +48,18 @@ def _read_rules(content):
 
 RULES = Section(JSON.write, _read_rules)  # which labellings there are: the distribution is over no others
 
-KNOWN: dict[str, Section] = {"form": FORM, "Rule": RULES}
+
+def _read_temperature(content):
+    found = JSON.read(content)
+    value = found.get("temperature") if isinstance(found, dict) else None
+    if type(value) not in (int, float) or not 1e-6 <= value <= 1e6:
+        raise ValueError("no temperature")
+    return found
+
+
+TEMPERATURE = Section(JSON.write, _read_temperature)  # probabilities are those of weights divided by it
+
+KNOWN: dict[str, Section] = {"form": FORM, "Rule": RULES, "temp": TEMPERATURE}
 
 
 def must_be_known(tag):

@@ -51,7 +51,7 @@ def answers(model, path, *, gold="auto", encoding="utf-8", form=MODELS, decoder=
     """Tag a file with gold labels; DataError if it has none. form: what the file is read as, else what the model was learnt from."""
     form = model.vocabulary.form if form is MODELS else form
     labels, rows = model.vocabulary.labels, _Rows(model.vocabulary)
-    encoder, decoder = Encoder(model.vocabulary, gold=gold), decoder or Decoder(model.layout, model.w)
+    encoder, decoder = Encoder(model.vocabulary, gold=gold), decoder or Decoder(model.layout, model.calibrated_w)
     evaluation = Evaluation(labels=labels)
     read, golds, words, predicted, probability, seq = [], [], [], [], [], array("q", [0])
     for batch in _batches(sentences(path, encoding=encoding, form=form)):

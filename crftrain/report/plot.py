@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ..errors import DataError
+
 # Okabe and Ito's palette
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
 DASHES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1)))
@@ -22,6 +24,29 @@ def available():
     except ImportError:
         return False
     return True
+
+
+def reliability(parts, path):
+    """Write the picture of some tagging.calibration.Reliability, by name: the share of right ones against the probability."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(5, 5), layout="constrained")
+    axes.plot([0, 1], [0, 1], color="#999999", linewidth=0.8)
+    for (name, part), colour in zip(parts.items(), COLOURS, strict=False):
+        rows = list(part.rows())
+        shown = f"{name}: {part.error:.3f}"
+        axes.plot([row[3] for row in rows], [row[4] for row in rows], marker="o", color=colour, label=shown)
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="probability", ylabel="share of right ones")
+    axes.legend(title="expected calibration error", loc="upper left", frameon=False)
+    try:
+        figure.savefig(path)
+    except ValueError as error:  # a kind of file that matplotlib does not know
+        raise DataError(path, str(error), "a name that ends in .png, .svg or .pdf") from None
+    finally:
+        pyplot.close(figure)
 
 
 def draw(runs, found, out, *, title):

@@ -185,6 +185,7 @@ cdef class Plain:
         self.W.L, self.W.LP = layout.n_labels, padded_labels(layout.n_labels)
         self.transitions.attach(&self.W)
         self.transitions.read(w)
+        self.transitions.forbid(self.W.trans)
         set_transitions(&self.W)
         self.X = lattice_new(self.W.L, self.W.arcs)
         if self.X == NULL:

@@ -107,7 +107,7 @@ class Explainer:
         # the names that sentences bring are kept apart from the model's, so that unknown ones have a number too
         self.apart = replace(v, attributes=StringTable(), pair_attributes=StringTable())
         self.model, self.labels = model, v.labels
-        self.encoder, self.decoder = Encoder(v, gold=gold), Decoder(model.layout, model.w)
+        self.encoder, self.decoder = Encoder(v, gold=gold), Decoder(model.layout, model.calibrated_w)
         self.reader = Encoder(self.apart, gold=gold, learn=True)
         self.names, self.known, self.known_pairs = [], np.empty(0, np.int32), np.empty(0, np.int32)
 

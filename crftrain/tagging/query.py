@@ -21,6 +21,7 @@ class Query:
 class Sure:
     """How sure the labels of one sentence are, as far as it was asked."""
 
+    gold: list | None = None  # the labels that the data have
     labels: list | None = None  # the probability of each
     whole: float | None = None  # of all together
     chunks: dict | None = None  # {(first token, token behind the last): probability}

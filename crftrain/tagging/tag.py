@@ -64,7 +64,7 @@ class Tagger:
     def decoder(self):
         from ._decoder import Decoder
 
-        return Decoder(self.model.layout, self.model.w, self.legal)
+        return Decoder(self.model.layout, self.model.calibrated_w, self.legal)
 
     @cached_property
     def rules(self):
@@ -204,6 +204,7 @@ class Tagger:
             first, end = end, end + len(sentence.lines)
             asked = self.output.marginals is not None
             sure = Sure(
+                gold=self.encoder.gold_labels(sentence) if asked and sentence.lines and self.encoder.has_gold(sentence) else None,
                 labels=[float(decoded.marginals[t][best[t]]) for t in range(first, end)] if asked else None,
                 whole=float(np.exp(decoded.log_p[i])) if self.output.score and sentence.lines else None,
                 chunks=None if chunks is None else {(a - first, z - first): p for (a, z), p in chunks.items() if first <= a < end},

@@ -63,6 +63,8 @@ def as_json(sentence, labels, sure):
     for span in found.get("spans", ()):
         if sure.chunks and (span["start"], span["end"]) in sure.chunks:
             span["probability"] = float(f"{sure.chunks[span['start'], span['end']]:.6g}")
+    if sure.gold is not None:
+        found["gold"] = sure.gold
     if sure.labels is not None:
         found["probabilities"] = [round(value, 6) for value in sure.labels]
     if sure.whole is not None:

@@ -1,6 +1,6 @@
 """Cross-validation: every sequence is tagged once, by models that have not seen it, and all are scored together.
 
-1. sequences are dealt out to folds, those of one group to one fold                                      assign
+1. sequences are dealt out to folds, those of one group to one fold                                      dealing
 2. at each strength, going on from the one before: a model of the others tags each fold                  Fold; several at once
 3. the predictions of all folds together give one score for each strength; the best is chosen            Folded
 
@@ -11,20 +11,21 @@ left-out fold has get no weights.
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ..chain._problem import Problem
 from ..chain._sequences import Sequences
 from ..chain.layout import arrange
-from ..errors import CrftrainError
 from ..tagging._decoder import Decoder
 from ..tagging.evaluate import Evaluation
 from ..tagging.query import Query
+from .dealing import assign, set_apart
 from .events import Unheard, scores_text
-from .search import along, following
+from .search import along, beside, following
 
+FEW = 2  # folds; with more of them one goes ahead where a strength is to be found
 PIECE = 500  # sequences that are decoded with marginals at a time
 
 
@@ -38,6 +39,7 @@ class Point:
     log_p: float = 0.0  # of the gold labels, summed over the sequences
     n_sequences: int = 0
     seconds: float = 0.0
+    parts: list = field(default_factory=list)  # of each fold: (its score, seconds)
 
     @property
     def scores(self):
@@ -83,60 +85,75 @@ class Folded:
         return "\n".join([*lines, self.points[self.best].evaluation.report()])
 
 
-def assign(sizes, folds, groups=None):
-    """The fold of each sequence: i mod N; groups whole, the largest first, each to the fold that has the fewest tokens by then."""
-    n = len(sizes)
-    if groups is None:
-        if folds > n:
-            raise CrftrainError("", f"{folds} folds of {n} sequences", "no more folds than sequences")
-        return np.arange(n) % folds
-    names, number = np.unique(groups, return_inverse=True)
-    if folds > len(names):
-        raise CrftrainError("", f"{folds} folds of {len(names)} groups", "no more folds than groups")
-    tokens, held, fold_of = np.bincount(number, sizes), np.zeros(folds), np.zeros(len(names), np.int64)
-    for group in np.argsort(-tokens, kind="stable"):
-        fold_of[group] = np.argmin(held)
-        held[fold_of[group]] += tokens[group]
-    return fold_of[number]
-
-
-def set_apart(sizes, seed, groups=None):
-    """The same with one fold to leave out, a tenth, at random or of whole groups; the others have the number -1."""
-    tenth = assign(sizes, 10, groups) if groups is not None else np.random.default_rng(seed).permutation(len(sizes)) % 10
-    return np.where(tenth == 0, 0, -1)
-
-
-def cross_validate(settings, training, fit_point, observer, groups=None):
+def cross_validate(settings, training, fit_point, observer, groups=None, seed=None):
     """Folded; fit_point(settings, training, w=, before=, observer=) trains at one strength. Without folds a tenth is set apart.
 
-    A checkpoint is of the training on everything alone: that of a fold would take its place, and nothing could go on from it.
+    Where a strength is to be found, the first fold alone goes the whole way; the others only see the best of what it tried and what lies
+    beside that. A checkpoint is of the training on everything alone: that of a fold would take its place, and nothing could go on from
+    it. seed: another way of dealing sequences out.
     """
     sizes, n_folds = np.diff(training.corpus.seq), settings.folds or 1
-    fold = assign(sizes, n_folds, groups) if settings.folds else set_apart(sizes, settings.seed, groups)
-    several, at_a_time, ended = settings.several, min(settings.threads, n_folds), threading.Event()
+    fold = assign(sizes, n_folds, groups, training.corpus, seed) if settings.folds else set_apart(sizes, settings.seed, groups)
+    several, ended = settings.several, threading.Event()
     folds = [Fold(training, fold == k, fit_point, _Folding(observer, ended), several) for k in range(n_folds)]
-    path, points, tried = along(replace(settings, checkpoint=None, resume=None, threads=1)), [], []
-    one = next(path)
-    with ThreadPoolExecutor(at_a_time) as pool:
+    asked = replace(settings, checkpoint=None, resume=None, threads=1)
+    with ThreadPoolExecutor(min(settings.threads, n_folds)) as pool:
         try:
-            while one is not None:
-                point = _empty(training)
-                for k, found in enumerate((pool.map if at_a_time > 1 else map)(Fold.at, folds, [one] * n_folds)):
-                    if observer.interrupted:
-                        raise KeyboardInterrupt
-                    _pool(point, found, training.vocabulary.labels)
-                    if not several:
-                        observer.say(f"fold {k + 1} of {n_folds}, all so far: {scores_text(point.scores)}")
-                if several:
-                    observer.say(f"{one.name}: {scores_text(point.scores)}")
-                points.append(point)
-                tried.append(one.settings.points[0])
-                one = following(path, _value(point, settings.select), point.scores["likelihood"])
+            if settings.searches and n_folds > FEW:
+                ahead = _along(folds[:1], asked, training, observer, pool)
+                points, tried = _beside(folds[1:], ahead, training, observer, pool)
+            else:
+                points, tried = _along(folds, asked, training, observer, pool)[:2]
         except BaseException:
             ended.set()
             pool.shutdown(cancel_futures=True)
             raise
     return Folded(settings.folds, None if groups is None else len(set(groups)), tried, points, _best(points, tried, settings.select))
+
+
+def _along(folds, settings, training, observer, pool):
+    """(Points, their strengths, what was found of each by each fold) of the whole path."""
+    path, points, tried, all_found = along(settings), [], [], []
+    one, alone = next(path), settings.searches and len(folds) < (settings.folds or 1)
+    while one is not None:
+        point, found = _empty(training), []
+        for k, result in enumerate(_at(folds, one, pool)):
+            if observer.interrupted:
+                raise KeyboardInterrupt
+            found.append(result)
+            _pool(point, result, training.vocabulary.labels)
+            if not settings.several:
+                observer.say(f"fold {k + 1} of {len(folds)}, all so far: {scores_text(point.scores)}")
+        if settings.several:
+            observer.say(f"{one.name}{', fold 1 alone' if alone else ''}: {scores_text(point.scores)}")
+        points.append(point)
+        tried.append(one.settings.points[0])
+        all_found.append((one, found))
+        one = following(path, _value(point, settings.select), point.scores["likelihood"])
+    return points, tried, all_found
+
+
+def _beside(folds, ahead, training, observer, pool):
+    """(Points, strengths) of the best that one fold has found and of its neighbours, by all folds; the strongest first."""
+    points, tried, all_found = ahead
+    number = {(l2.number, l1.number): k for k, (l2, l1) in enumerate(tried)}
+    select = all_found[0][0].settings.select
+    wanted, (l2, l1) = [], tried[_best(points, tried, select)]
+    for name in beside(number, (l2.number, l1.number)):
+        one, found = all_found[number[name]]
+        point = _empty(training)
+        for result in [*found, *_at(folds, replace(one, goes_on=bool(wanted)), pool)]:
+            if observer.interrupted:
+                raise KeyboardInterrupt
+            _pool(point, result, training.vocabulary.labels)
+        observer.say(f"{one.name}, all folds: {scores_text(point.scores)}")
+        wanted.append((point, tried[number[name]]))
+    return [point for point, _ in wanted], [strength for _, strength in wanted]
+
+
+def _at(folds, one, pool):
+    """What each fold finds at one strength, in order."""
+    return (pool.map if len(folds) > 1 and pool._max_workers > 1 else map)(Fold.at, folds, [one] * len(folds))
 
 
 def _best(points, tried, select):
@@ -205,8 +222,11 @@ def _pool(point, found, names):
     tokens, left, label, probability, log_p, seconds = found
     point.label[tokens], point.probability[tokens] = label, probability
     gold, predicted = [names[y] for y in left.label.tolist()], [names[y] for y in label.tolist()]
+    own = Evaluation(labels=names)
     for first, end in zip(left.seq.tolist(), left.seq[1:].tolist(), strict=False):
         point.evaluation.add(gold[first:end], predicted[first:end])
+        own.add(gold[first:end], predicted[first:end])
+    point.parts.append((own.score, seconds))
     point.log_p, point.n_sequences, point.seconds = point.log_p + log_p, point.n_sequences + left.n_sequences, point.seconds + seconds
 
 

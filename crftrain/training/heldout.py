@@ -56,14 +56,19 @@ class HeldOutData:
         gold = [label for sentence in read for label in encoder.gold_labels(sentence)]
         return cls(encoder.encode(read), gold, vocabulary.labels, path)
 
+    def possible(self, layout):
+        """bool[n]: the sequences whose labels have a probability."""
+        possible = ~self.unknown
+        if layout.legal is not None:
+            possible &= np.add.reduceat(layout.legal.broken(self.corpus.seq, self.corpus.label), self.corpus.seq[:-1]) == 0
+        return possible
+
     def scorer(self, layout, *, select="score"):
         """w -> (what decides, {"f1": ..., "accuracy": ..., "likelihood": ...}); f1 only where the labels are chunk labels.
 
         `score` decides by f1, or accuracy; `likelihood` by the mean log p(y|x) of the sequences whose labels are all known.
         """
-        possible = ~self.unknown
-        if layout.legal is not None:
-            possible &= np.add.reduceat(layout.legal.broken(self.corpus.seq, self.corpus.label), self.corpus.seq[:-1]) == 0
+        possible = self.possible(layout)
         if select == "likelihood" and not possible.any():
             found = self._of_unknown() if self.unknown.all() else "no sentence whose labels are legal"
             raise DataError(self.name, found, "one of known labels alone, to select by the likelihood")

@@ -9,6 +9,8 @@ import time
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from ..model import model
 from ..text import template as templates
 from ..text.encode import read_corpus
@@ -17,6 +19,7 @@ from .constrained import learn_legally
 from .events import SILENT, Log, Observers, last_event
 from .heldout import HeldOutData
 from .kept import Kept
+from .temperature import fitted
 from .train import describe, numbered, train
 
 
@@ -44,10 +47,21 @@ def trained_and_saved(corpus, vocabulary, settings, observer, **more):
     heldout = partial(HeldOutData.read, settings.dev, encoding=settings.encoding) if settings.dev else None
     with observer.busy():
         trained, outcome = train(corpus, vocabulary, settings, observer, heldout=heldout, **more)
+        if settings.calibrate:
+            trained = calibrated(trained, settings, observer)
         outcome.model_bytes = trained.save(settings.model, rescue=True)
         strengths = {name: trained.facts[name] for name in ("lambda", "l1")}
         observer.end({**last_event(outcome, outcome.model_bytes), **strengths})
     return outcome
+
+
+def calibrated(trained, settings, observer):
+    """The model with the temperature that held-out data say."""
+    heldout = HeldOutData.read(settings.calibrate, trained.vocabulary, encoding=settings.encoding)
+    trained = replace(trained, w=trained.w.astype(np.float32).astype(np.float64))  # as it is saved
+    temperature, before, after = fitted(trained, heldout)
+    observer.say(f"{settings.calibrate}: temperature {temperature:.4g}, -log p of a sequence {before:.4f} -> {after:.4f}")
+    return replace(trained, extras={**trained.extras, "temp": {"temperature": temperature}})
 
 
 def read(settings, observer=SILENT, kept=None):

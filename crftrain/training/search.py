@@ -18,6 +18,7 @@ from .strength import Strength
 START, STEP = 4, 2  # in quarters of a power of ten: c = 10
 LEAST, MOST = -16, 16
 CLEAR = 0.1  # percent of F1 or accuracy
+TOL = 1e-2  # how far from their optimum points may end that are only to be compared, where nobody says another --tol
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,25 @@ def along(settings):
     for name in ("lambdas", "l1s"):
         if any(strength.auto for strength in getattr(settings, name)):
             walk, score = walked(), None
+            settings = quick(settings)
             while (step := _sent(walk, score)) is not None:
                 exponent, goes_on = step
                 score = yield Point(replace(settings, **{name: (strength(exponent),)}), goes_on)
             return
     for k, (l2, l1) in enumerate(settings.points):
         yield Point(replace(settings, lambdas=(l2,), l1s=(l1,)), k > 0)
+
+
+def quick(settings):
+    """The same to a tolerance that is enough to choose by."""
+    return settings if "tol" in settings.given else replace(settings, tol=TOL)
+
+
+def beside(names, best):
+    """Of the exponents tried those next to the best, and itself, the strongest first."""
+    order = sorted(names, reverse=True)
+    at = order.index(best)
+    return order[max(0, at - 1) : at + 2]
 
 
 def following(path, score, likelihood):

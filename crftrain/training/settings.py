@@ -63,6 +63,7 @@ LEAST = {  # whole numbers
     "seed": 0,
     "min_freq": 0,
     "folds": 2,
+    "repeat": 2,
     "checkpoint_every": 1,
     "save_every": 1,
     "n_hint": 1,
@@ -73,7 +74,7 @@ STREAMED |= {"fields", "comments", "tabs", "scheme", "dialect"}
 OF_STREAMS = {"stream", "save_every", "n_hint"}
 OF_RACES = ("runs.jsonl", "summary.tsv", "optimum-*.json", "*.svg", "*.png", "race.html")  # what they write into their folder
 OUTPUTS = ("model", "log", "report", "checkpoint", "folds_out")
-INPUTS = ("paths", "dev", "test", "init", "replay", "resume", "template")
+INPUTS = ("paths", "dev", "calibrate", "test", "init", "replay", "resume", "template")
 
 
 def keyword(name):
@@ -93,6 +94,7 @@ class Settings:
     lambdas: Any = None  # of Strength, or anything that Strength.list understands
     l1s: Any = None
     dev: str | None = None
+    calibrate: str | None = None  # held-out data by which a temperature for probabilities is found
     select: str | None = None
     patience: int | None = None
     passes: int | None = None  # None: the algorithm's own limit
@@ -117,6 +119,7 @@ class Settings:
     allow: tuple = ()  # and those that are, whatever the scheme says
     on_illegal: str | None = None
     folds: int | None = None
+    repeat: int | None = None  # the same with other seeds, or ways of dealing out
     folds_out: str | None = None
     group_by: str | None = None  # "file", "document", or a column's number
     trace: bool | None = None
@@ -280,6 +283,8 @@ class Settings:
             yield f"{named('patience')} needs {named('dev')}"
         if "select" in self.given and not (self.dev or self.folds or self.searches):
             yield f"{named('select')} needs {named('dev')} or {named('folds')}"
+        if self.repeat and (not (self.dev or self.folds) or self.update or self.resume):
+            yield f"{named('repeat')} needs {named('dev')} or {named('folds')}, and no {named('resume')}"
         if "on_illegal" in self.given and not self.rules:
             yield f"{named('on_illegal')} needs {named('constrain')}, {named('forbid')} or {named('allow')}"
         for name in ("folds_out", "group_by"):

@@ -24,8 +24,10 @@ from . import checkpoint
 from .events import MEGABYTE, SILENT, ending, last_event, model_facts, run_facts, scores_text, start_event
 from .folds import cross_validate
 from .loop import Asked, HeldOut, Limits, Plateau, fit
-from .proof import Goal, Prover
+from .proof import DEFAULT, Goal, Prover
+from .repeats import fold_again, train_again
 from .search import along, following
+from .strength import Strength
 
 
 @dataclass
@@ -81,8 +83,15 @@ def train(
                 folded = cross_validate(settings, training, fit_point, observer, groups)
             observer.say(folded.report())
             observer.folded(folded)
+            if settings.repeat and not heldout:
+                with observer.idle():
+                    again = fold_again(_as_folds_say(settings, folded, None), training, fit_point, observer, groups, folded)
+                more_facts = {**more_facts, "repeats": again}
             settings, more_facts = _as_folds_say(settings, folded, heldout), {**more_facts, "folds": folded.facts}
         outcome, facts = _follow_path(settings, training, w, heldout, observer)
+        if settings.repeat and heldout:
+            one = replace(settings, lambdas=(Strength(facts["lambda"]),), l1s=(Strength(facts["l1"]),))
+            more_facts = {**more_facts, "repeats": train_again(one, training, fit_point, observer, heldout, outcome.dev)}
     if vocabulary.legal is not None:
         more_facts = {**more_facts, "legal": vocabulary.legal.said}
     return Model(vocabulary, training.layout, outcome.w, {**facts, **more_facts}), outcome
@@ -199,14 +208,27 @@ def _follow_path(settings, training, w, heldout, observer):
         outcome, optimiser = fit_point(one, training, w=w, heldout=heldout, before=before, observer=observer)
         observer.say(ending(outcome, one.algorithm))
         if chosen is None or heldout is None or outcome.dev_score > chosen[0].dev_score:
-            kept, name = outcome.w.copy() if many else outcome.w, point.name
+            kept, best = outcome.w.copy() if many else outcome.w, point
             chosen = replace(outcome, w=kept), model_facts(one, training, 0, outcome)
         if many:
             observer.end({**where, **last_event(outcome, None), **{name: event[name] for name in ("lambda", "l1")}})
         if observer.interrupted:
             break
         point, k = following(path, outcome.dev_score, (outcome.dev or {}).get("likelihood", np.nan)), k + 1
+    if settings.searches and heldout and not observer.interrupted:
+        chosen = _finished(replace(best.settings, tol=settings.tol), training, chosen, heldout, observer)
     if many:
         why = scores_text(chosen[0].dev) if heldout else "the last one; held-out data (--dev) or --folds would choose"
-        observer.say(f"kept: {name}: {why}")
+        observer.say(f"kept: {best.name}: {why}")
     return chosen
+
+
+def _finished(settings, training, chosen, heldout, observer):
+    """The chosen (outcome, facts), gone on with to the tolerance that was not needed to choose by."""
+    before = chosen[0]
+    proved = before.proved if before.proved_last is None else before.proved_last
+    if settings.tol is not None or (proved is not None and proved <= DEFAULT):
+        return chosen
+    outcome, _ = fit_point(settings, training, w=before.w.copy(), heldout=heldout, observer=observer)
+    observer.say(ending(outcome, settings.algorithm))
+    return (outcome, model_facts(settings, training, 0, outcome)) if outcome.dev_score >= before.dev_score else chosen

@@ -52,6 +52,8 @@ def update(settings, observer=SILENT):
             model.save(settings.model, old.vocabulary, old.layout, old.w, old.facts)
             return None
         settings, n = with_strengths(settings, old, n_new, n_replayed)
+        if old.temperature != 1:
+            observer.say(f"{settings.init}: its temperature is not kept, for it was that of other weights")
         corpus = builder.take()
         if vocabulary.legal is not None:
             corpus, _ = learn_legally(corpus, vocabulary, vocabulary.legal.said, lambda i, k: f"sentence {i + 1}, token {k + 1}")
