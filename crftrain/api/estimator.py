@@ -37,6 +37,7 @@ class CRF(Parameters):
     of sequences; None is "1/n", or 0 beside l1, and 0. template: for rows of columns, a built-in name, a file, or "auto".
     features, transitions: weights for what was "observed", or "full"; min_freq: rarer attributes are dropped. max_iter, tol: the
     algorithm's own if None. patience: steps without a better score on X_val; select: what decides there, "score" or "likelihood".
+    cv: folds for cross-validation, by which l2 or l1 is chosen where it is "auto" or a list; cv_results_, best_params_ tell what was found.
     constraints: what labels may follow one another in predictions, as Tagger has it. n_jobs: threads. warm_start: go on from the
     last fit. verbose: 1 shows progress, 2 says more. options: the algorithm's own.
 
@@ -63,6 +64,7 @@ class CRF(Parameters):
         tol=None,
         patience=None,
         select="score",
+        cv=None,
         constraints=None,
         n_jobs=1,
         random_state=1,
@@ -81,6 +83,7 @@ class CRF(Parameters):
         self.tol = tol
         self.patience = patience
         self.select = select
+        self.cv = cv
         self.constraints = constraints
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -97,16 +100,19 @@ class CRF(Parameters):
         *,
         X_val: Any = None,
         y_val: Iterable | None = None,
+        groups: Iterable | None = None,
         callbacks: Iterable[Observer | Callable] = (),
         init_model: Model | CRF | str | os.PathLike | None = None,
     ) -> CRF:
         """Learn from sequences and their labels; X_val decides which step is kept. init_model gives the first weights.
 
+        groups: a name for each sequence; those of one name are never in two folds.
+
         Ctrl-C ends training after the running step, with the model of that step.
         """
         from .fitting import fit
 
-        return fit(self, X, y, X_val, y_val, callbacks, init_model)
+        return fit(self, X, y, X_val, y_val, callbacks, init_model, groups)
 
     def partial_fit(self, X: Any, y: Iterable | None = None, classes: Iterable[str] | None = None) -> CRF:
         """Go on learning from more sequences, with psa unless an algorithm is named; a strength c/n counts all sequences so far.

@@ -19,20 +19,34 @@ from ..training.signals import StopSignal
 from ..training.train import train
 from ..training.update import copied, with_strengths
 from .callbacks import Asked, History, ProgressBar, Told
+from .cross_validation import Folds
 from .dataset import as_dataset
 from .estimator import CRF
 
 # How the parameters are called among the settings of a training.
-NAMES = {"lambdas": "l2", "l1s": "l1", "passes": "max_iter", "threads": "n_jobs", "seed": "random_state", "dev": "X_val"}
+NAMES = {"folds": "cv", "lambdas": "l2", "l1s": "l1", "passes": "max_iter", "threads": "n_jobs", "seed": "random_state", "dev": "X_val"}
 
 
-def fit(crf, X, y, X_val, y_val, callbacks, init_model):
+def fit(crf, X, y, X_val, y_val, callbacks, init_model, groups=None):
     """The estimator, fitted."""
     settings = _settings(crf, validated=X_val is not None)
     corpus, vocabulary = as_dataset(X, y, template=crf.template).for_training()
     corpus = without_rare(corpus, vocabulary, settings.min_freq)
     init = crf.model_ if init_model is None and crf.warm_start and crf.__sklearn_is_fitted__() else _model(init_model)
-    return _trained(crf, corpus, vocabulary, settings, callbacks, heldout=_held_out(X_val, y_val), init=init)
+    more = {"heldout": _held_out(X_val, y_val), "init": init, "groups": _groups(groups, corpus.n_sequences, settings)}
+    return _trained(crf, corpus, vocabulary, settings, callbacks, **more)
+
+
+def _groups(groups, n, settings):
+    """A list of as many names, or None."""
+    if groups is None:
+        return None
+    if not (settings.folds or settings.searches):
+        raise SettingsError("", "groups without cv", "cv=5, or l2='auto'")
+    groups = [str(group) for group in groups]
+    if len(groups) != n:
+        raise DataError("groups", f"{len(groups)} of them", f"{n}, one for each sequence")
+    return groups
 
 
 def partial_fit(crf, X, y, classes):
@@ -65,24 +79,25 @@ def _settings(crf, *, validated=False, **more):
         "transitions": crf.transitions,
         "min_freq": crf.min_freq,
         "passes": crf.max_iter,
+        "folds": crf.cv,
         "tol": crf.tol,
         "patience": crf.patience,
         "threads": _threads(crf.n_jobs),
         "seed": _seed(crf.random_state),
     }
     settings = Settings(**{**own, **held_out, **more}).check(lambda name: NAMES.get(name, name))
-    if len(settings.points) > 1:
-        raise SettingsError("", "l2 and l1 that are lists", "one strength each; GridSearchCV tries several")
+    if len(settings.points) > 1 and not settings.folds:
+        raise SettingsError("", "l2 and l1 that are lists", "one strength each, or cv=5; GridSearchCV tries several")
     return settings
 
 
 def _trained(crf, corpus, vocabulary, settings, callbacks=(), **how):
-    history, callbacks = History(), list(callbacks)
+    history, folds, callbacks = History(), Folds(), list(callbacks)
     observers = [callback for callback in callbacks if isinstance(callback, Observer)]
     functions = Asked([callback for callback in callbacks if not isinstance(callback, Observer)])
     shown = [ProgressBar()] * (crf.verbose > 0) + [Told()] * (crf.verbose > 1)
     with StopSignal(signals=(signal.SIGINT,)) as stop:
-        observer = Observers(history, *observers, functions, *shown, stop)
+        observer = Observers(history, folds, *observers, functions, *shown, stop)
         model, outcome = train(corpus, vocabulary, settings, observer, **how)
         observer.end(last_event(outcome, None))
     if stop.interrupted:
@@ -93,6 +108,12 @@ def _trained(crf, corpus, vocabulary, settings, callbacks=(), **how):
     crf.converged_, crf.stop_reason_ = outcome.converged, outcome.reason
     crf.best_iteration_ = outcome.best_iteration
     crf.best_score_ = outcome.dev_score if outcome.dev else None
+    for name in ("cv_results_", "best_params_", "best_index_"):
+        vars(crf).pop(name, None)
+    if folds.found is not None:
+        crf.cv_results_, crf.best_index_ = folds.results(), folds.found.best
+        crf.best_params_ = crf.cv_results_["params"][crf.best_index_]
+        crf.best_score_ = float(crf.cv_results_["mean_test_score"][crf.best_index_])
     return crf
 
 

@@ -32,6 +32,7 @@ __all__ = ["CONTEXT", "DEFAULT_ALGORITHM", "commands", "compare", "learn", "main
 @click.option(
     "-t", "--template", metavar="NAME|FILE", help="Feature template: chunk, ner, pos, seg, or a file. Default: by columns and labels."
 )
+@click.option("--template-search", is_flag=True, help="Find the lines, of the template and the built-in ones, that are worth having.")
 @click.option(
     "--lambda",
     "lambdas",

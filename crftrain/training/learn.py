@@ -15,6 +15,7 @@ from ..model import model
 from ..text import template as templates
 from ..text.encode import read_corpus
 from ..text.forms import detected
+from . import lines
 from .constrained import learn_legally
 from .events import SILENT, Log, Observers, last_event
 from .heldout import HeldOutData
@@ -29,6 +30,8 @@ def learn(settings, observer=SILENT):
     with Log.to(settings.log) as log:
         kept, started = Kept(settings), time.perf_counter()
         observer = Observers(log, observer, kept)
+        if settings.template_search:
+            settings = replace(settings, template=_found(settings, observer))
         corpus, kept.vocabulary = read(settings, observer, kept)
         init = model.load(settings.init) if settings.init else None
         return trained_and_saved(corpus, kept.vocabulary, settings, observer, init=init, started=started, groups=kept.groups)
@@ -64,10 +67,18 @@ def calibrated(trained, settings, observer):
     return replace(trained, extras={**trained.extras, "temp": {"temperature": temperature}})
 
 
+def _found(settings, observer):
+    """The Template that a search over lines finds."""
+    with observer.busy():
+        return lines.search(settings, observer, lambda template: read(replace(settings, template=template)))
+
+
 def read(settings, observer=SILENT, kept=None):
     """(Corpus, Vocabulary) of the training files; `kept` is to remember of them."""
     kept = kept or Kept(settings)
-    template = templates.load(settings.template, settings.dialect) if settings.template else None
+    template = settings.template
+    if template and not isinstance(template, templates.Template):
+        template = templates.load(template, settings.dialect)
     form = settings.form
     if settings.format == "auto" and not (settings.comments or settings.tabs) and (format := detected(settings.paths[0])):
         form = replace(settings, format=format).form

@@ -91,6 +91,7 @@ class Settings:
     options: dict | None = None  # the algorithm's own
     model: str | None = None  # where it is written
     template: object = None
+    template_search: bool = False  # its lines are those that are worth having, of it and the built-in ones
     lambdas: Any = None  # of Strength, or anything that Strength.list understands
     l1s: Any = None
     dev: str | None = None
@@ -294,6 +295,8 @@ class Settings:
             yield f"{named('group_by')} {self.group_by}, expected file, document or the number of a column"
         if len(self.lambdas) > 1 and len(self.l1s) > 1:
             yield f"{named('lambdas')} and {named('l1s')} cannot both be lists"
+        if self.template_search and (self.format == "items" or self.resume or self.update or self.stream or "-" in self.paths):
+            yield f"{named('template_search')} reads columns from files, twice: no items, no standard input, no {named('resume')}"
         if self.template and self.format == "items":
             yield f"{named('format')} items has its attributes already: {named('template')} does not apply"
         if self.resume and (several or self.folds or self.init):
