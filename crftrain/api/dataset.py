@@ -18,6 +18,7 @@ import numpy as np
 from ..errors import DataError, DataTypeError
 from ..text import template as templates
 from ..text._objects import Objects
+from ..text._translate import translated
 from ..text.encode import Corpus, CorpusBuilder, Encoder, Observations, StringTable, Vocabulary, read_corpus
 from ..text.read import Sentence
 
@@ -242,11 +243,7 @@ class Dataset:
 
 
 def _translated(observations, names, others):
-    number = others.numbers_of(names)[observations.attr]
-    known = number >= 0
-    ptr = np.concatenate([[0], np.cumsum(known)])[observations.ptr].astype(np.int64)
-    value = None if observations.value is None else observations.value[known]
-    return Observations(ptr, number[known], value)
+    return Observations(*translated(observations.ptr, observations.attr, observations.value, others.numbers_of(names)))
 
 
 def _loaded(template):

@@ -20,7 +20,7 @@ import os
 import numpy as np
 
 cdef enum:
-    AHEAD = 16                      # names
+    AHEAD = 16                      # names between the question for a slot and the look at it
 
 cdef uint64_t SEED = int.from_bytes(os.urandom(8), "little")
 
@@ -162,12 +162,17 @@ cdef class StringTable:
         """int32: the number of each name of another table, -1 where there is none."""
         numbers = np.empty(names.n, np.int32)
         cdef int32_t[::1] number = numbers
-        cdef Py_ssize_t i
-        cdef const char* name
-        cdef int64_t length
-        for i in range(names.n):
-            name, length = names.text + names.start[i], names.start[i + 1] - names.start[i]
-            number[i] = self.find(name, length, hash_of(name, length, self.seed))
+        cdef Py_ssize_t i, at
+        cdef const int64_t* start = names.start
+        cdef uint32_t hashes[AHEAD]
+        with nogil:
+            for i in range(names.n + AHEAD):    # slots are asked for from memory before they are looked at
+                at = i - AHEAD
+                if at >= 0:
+                    number[at] = self.find(names.text + start[at], start[at + 1] - start[at], hashes[i % AHEAD])
+                if i < names.n:
+                    hashes[i % AHEAD] = hash_of(names.text + start[i], start[i + 1] - start[i], self.seed)
+                    crf_prefetch(&self.slots[hashes[i % AHEAD] & self.mask])
         return numbers
 
     def keep(self, order):

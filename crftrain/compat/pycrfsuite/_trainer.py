@@ -12,6 +12,7 @@ from ... import whole
 from ...model.foreign import crfsuite
 from ...model.model import Model, check_writable
 from ...text._objects import Objects
+from ...text._translate import translated
 from ...text.encode import Corpus, Observations, StringTable, Vocabulary, without_rare
 from ...training.heldout import HeldOutData
 from ...training.train import train
@@ -152,10 +153,8 @@ class BaseTrainer:
 
         def scored(vocabulary):
             """The held-out sequences in the numbers of the training."""
-            number = vocabulary.attributes.numbers_of(attributes)[held.nodes.attr]
-            ptr = np.concatenate([[0], np.cumsum(number >= 0)])[held.nodes.ptr].astype(np.int64)
-            value = None if held.nodes.value is None else held.nodes.value[number >= 0]
-            nodes = Observations(ptr, number[number >= 0], value)
+            nodes = held.nodes
+            nodes = Observations(*translated(nodes.ptr, nodes.attr, nodes.value, vocabulary.attributes.numbers_of(attributes)))
             return HeldOutData(replace(held, nodes=nodes), [labels[j] for j in held.label.tolist()], labels)
 
         model, _ = train(corpus, vocabulary, settings, log, heldout=scored if held is not None else None)
