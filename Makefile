@@ -35,6 +35,7 @@ lint: build
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cython-lint crftrain
+	$(BIN)/mypy
 
 demo: build
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh data/demo.sh

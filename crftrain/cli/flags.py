@@ -70,7 +70,8 @@ def training_options(command):
 
 def _click_option(option):
     """A flag out of an algorithm's declaration of an option."""
-    flags, shown = [option.flag], {"type": Parsed(option.kind.__name__, option.parse), "metavar": None}
+    flags = [option.flag]
+    shown: dict = {"type": Parsed(option.kind.__name__, option.parse), "metavar": None}
     if option.choices:
         shown["metavar"] = "[" + "|".join(option.choices) + "]"
     if option.kind is bool:

@@ -94,7 +94,7 @@ def _toml(path):
         import tomllib
     except ImportError:  # Python 3.10
         try:
-            import tomli as tomllib
+            import tomli as tomllib  # type: ignore[no-redef]
         except ImportError:
             raise click.UsageError(f"--config {path}: Python before 3.11 reads it with a package (pip install tomli)") from None
     return tomllib

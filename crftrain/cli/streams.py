@@ -45,6 +45,10 @@ class _Whole(io.RawIOBase):
             self._fail(error)
         return len(data)
 
+    def _fail(self, error):
+        """What to do when nothing more can be written."""
+        raise error
+
     def _write(self, data):
         if self._file is None:
             raise OSError(errno.EBADF, "it is closed")

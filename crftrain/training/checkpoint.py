@@ -177,7 +177,11 @@ def _check_array(name, array, dtype, shape, *, finite=True):
 
 def _check_generator(state, rng):
     """The shape of numpy's own state; what its numbers are is the generator's to check; NumPy 1 lets a larger `uinteger` pass."""
-    kind = lambda value: {key: kind(part) for key, part in value.items()} if isinstance(value, dict) else type(value)  # noqa: E731
     own = rng.bit_generator.state
-    if kind(state) != kind(own) or state["bit_generator"] != own["bit_generator"] or not 0 <= state["uinteger"] < 2**32:
+    if _kinds(state) != _kinds(own) or state["bit_generator"] != own["bit_generator"] or not 0 <= state["uinteger"] < 2**32:
         raise ValueError("the random generator's state")
+
+
+def _kinds(value):
+    """The types of a dictionary's values, of those within it too."""
+    return {key: _kinds(part) for key, part in value.items()} if isinstance(value, dict) else type(value)

@@ -30,7 +30,9 @@ MEGABYTE = 1 << 20
 class Observer:
     """Listens, and does nothing with what it hears."""
 
-    interrupted = None
+    @property
+    def interrupted(self):
+        return None
 
     def say(self, text):
         pass
@@ -197,7 +199,7 @@ def fingerprint(training):
     """A checksum of the encoded corpus and of which weights there are."""
     check = 0
     for array in (*training.corpus.arrays(), training.layout.ptr, training.layout.transition, training.layout.pair):
-        check = zlib.crc32(np.ascontiguousarray(array).view(np.uint8), check)
+        check = zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data, check)
     return check
 
 

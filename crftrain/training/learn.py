@@ -104,4 +104,5 @@ def read(settings, observer=SILENT, kept=None):
 def prepare(settings, observer=SILENT):
     """Read, encode and number: a Training."""
     started = time.perf_counter()
-    return numbered(settings, *read(settings, observer), started)
+    corpus, vocabulary = read(settings, observer)
+    return numbered(settings, corpus, vocabulary, started)

@@ -12,8 +12,12 @@ tried, from zero: what was reached under a weaker penalty is no good start for a
 
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from .strength import Strength
+
+if TYPE_CHECKING:
+    from .settings import Settings
 
 START, STEP = 4, 2  # in quarters of a power of ten: c = 10
 LEAST, MOST = -16, 16
@@ -23,7 +27,7 @@ TOL = 1e-2  # how far from their optimum points may end that are only to be comp
 
 @dataclass(frozen=True)
 class Point:
-    settings: object  # with one strength
+    settings: "Settings"  # with one strength
     goes_on: bool  # from where the last one ended; else it starts from zero
 
     @property

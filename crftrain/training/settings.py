@@ -87,7 +87,7 @@ class Settings:
     """Everything a training was asked for, and what was not given filled in."""
 
     paths: tuple = ()
-    algorithm: Algorithm | str | None = None  # a name becomes the declaration
+    algorithm: Any = None  # an Algorithm; a name becomes the declaration
     options: dict | None = None  # the algorithm's own
     model: str | None = None  # where it is written
     template: object = None

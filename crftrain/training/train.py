@@ -14,12 +14,13 @@ import numpy as np
 from .. import __version__
 from ..chain._problem import Problem
 from ..chain._sequences import order_occurrences
-from ..chain.layout import arrange, number
+from ..chain.layout import Layout, arrange, number
 from ..chain.memory import free_memory
 from ..chain.sizes import sizes
 from ..errors import TrainingError
 from ..model.model import Model
 from ..model.warmstart import initial_weights, widened
+from ..text.encode import Corpus, Vocabulary
 from . import checkpoint
 from .events import MEGABYTE, SILENT, ending, last_event, model_facts, run_facts, scores_text, start_event
 from .folds import cross_validate
@@ -34,10 +35,10 @@ from .strength import Strength
 class Training:
     """A corpus ready to be learnt from."""
 
-    corpus: object
-    vocabulary: object
+    corpus: Corpus
+    vocabulary: Vocabulary
     dense: int
-    layout: object
+    layout: Layout
     encode_seconds: float
 
     @property

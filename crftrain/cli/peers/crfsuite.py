@@ -57,7 +57,7 @@ def _crfsuite_words(algorithm, theirs):
     rounds = {"lbfgs": None, "l2sgd": 1000}.get(algorithm, 100)
     chosen += given("--passes", theirs.pop("max_iterations", rounds))
     if (least := float(theirs.pop("feature.minfreq", 0))) > 1:
-        chosen += ["--min-freq", int(-(-least // 1))]
+        chosen += ["--min-freq", str(int(-(-least // 1)))]
     if algorithm in ("lbfgs", "l2sgd"):
         l2, l1 = 2 * float(theirs.pop("c2", 1)), float(theirs.pop("c1", 0)) if algorithm == "lbfgs" else 0.0
         chosen += ["--lambda", f"{l2:.17g}/n", *(["--l1", f"{l1:.17g}/n"] if l1 else [])]

@@ -21,9 +21,9 @@ def assemble(labels, nodes, transitions, pairs, *, template=None, facts, size):
     n = len(labels)
     if not 1 <= n <= MAX_LABELS:
         raise ModelError("", f"damaged: {n} labels", f"1 to {MAX_LABELS}")
-    attributes, ptr, label, dense, w = _blocks(*nodes, n, dense=DENSE * n)
-    _, _, transition, _, w_transitions = _blocks([b""], np.zeros(len(transitions[0]), np.int64), *transitions, n * n)
-    pair_attributes, pair_ptr, pair, _, w_pairs = _blocks(*pairs, n * n)
+    attributes, ptr, label, dense, w = _blocks(*nodes, width=n, dense=DENSE * n)
+    _, _, transition, _, w_transitions = _blocks([b""], np.zeros(len(transitions[0]), np.int64), *transitions, width=n * n)
+    pair_attributes, pair_ptr, pair, _, w_pairs = _blocks(*pairs, width=n * n)
     if len(pair_attributes) and not (template is not None and template.bigrams):
         raise ModelError("", f"damaged: {len(pair_attributes)} attributes of label pairs", "none for this template")
     full = len(label) == n * (len(ptr) - 1)
@@ -50,7 +50,7 @@ def _labels(names):
     return labels
 
 
-def _blocks(names, owner, member, weight, width, *, dense=np.inf):
+def _blocks(names, owner, member, weight, *, width, dense=np.inf):
     """(StringTable, ptr, members, how many blocks are dense, weights): blocks with at least `dense` members come first."""
     weight = np.asarray(weight, np.float64)
     if not (np.abs(weight) <= LARGEST).all():  # nan too

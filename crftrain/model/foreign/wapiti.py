@@ -133,7 +133,8 @@ def _bordering(line):
     rows = [piece.row for piece in line.pieces if isinstance(piece, Macro)]
     before, after = range(max([-row for row in rows], default=0)), range(max(rows, default=0))
     for first, last in product([*before, None], [*after, None]):  # tokens before this one and after it, where there are few
-        pattern, replacement, outside, group = b"", [], 0, 0
+        pattern, outside, group = b"", 0, 0
+        replacement: list[bytes | int] = []
         for piece in line.pieces:
             if isinstance(piece, bytes):
                 pattern += re.escape(piece)
