@@ -110,7 +110,7 @@ class Commands(click.Group):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.commands = Loaded()
+        self.commands = Loaded()  # type: ignore[assignment]  # nobody adds one
 
     def resolve_command(self, ctx, args):
         try:
