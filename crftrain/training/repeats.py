@@ -36,7 +36,7 @@ def train_again(settings, training, fit_point, observer, heldout, dev):
 
 
 def _told(scores, observer):
-    facts = {"n": len(scores)}
+    facts: dict = {"n": len(scores)}
     for name in scores[0]:
         values = np.array([one[name] for one in scores])
         facts[name] = {"mean": float(values.mean()), "deviation": float(values.std(ddof=1)) if len(values) > 1 else 0.0}
