@@ -4,13 +4,16 @@ import json
 import random
 import time
 import warnings
+from itertools import chain
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from crftrain.errors import CrftrainWarning, DataError
 from crftrain.tagging.evaluate import Evaluation, Score, is_chunked
 from crftrain.tagging.tagged import read_columns
-from crftrain.text.read import Sentence
+from crftrain.text.read import Run, Sentence
 
 TYPES = ["NP", "VP", "PP", "A-B"]
 
@@ -494,3 +497,33 @@ def test_a_corpus_is_counted_at_once():
         assert evaluation.score < 100
         best = min(best, time.perf_counter() - start)
     assert best < 0.1
+
+
+ROWS = [
+    "a O O",
+    "b B-X I-X",
+    "c\tI-X\tI-X",
+    " d  O B-X ",
+    "e O",
+    "f O O:0.500000",
+    "g O O:0.50000",
+    "@probability\t0.5",
+    "h ü é",
+    "i O O\r",
+]
+
+
+@given(
+    text=st.lists(st.tuples(st.sampled_from(ROWS), st.sampled_from(["\n", "\n", "\n\n", "\r\n \n"])).map("".join), max_size=10).map("".join)
+)
+def test_bytes_and_sentences_are_scored_alike(text):
+    def scored(some):
+        try:
+            evaluation = read_columns(Evaluation(), some, sure=True)
+            return evaluation.as_json(), evaluation.n_sequences, evaluation.confusions()
+        except DataError as error:
+            return str(error)
+
+    run, before = Run(text.encode(), "t", 1), Run(b"x O B-X\n\n", "s", 1)
+    for runs in ([run], [before, run, run]):
+        assert scored(runs) == scored(chain.from_iterable(one.sentences() for one in runs))

@@ -129,15 +129,14 @@ def evaluate(ctx, files, gold, predicted, chunks, scheme, as_json, calibration, 
     from ..report.worst import worst_as_json
     from ..tagging.evaluate import Evaluation
     from ..tagging.tagged import read_columns
-    from ..text.read import sentences
+    from ..text.read import runs
 
-    stream = chain.from_iterable(sentences(path, encoding=encoding) for path in inputs(files))
+    stream, kept = chain.from_iterable(runs(path, encoding=encoding) for path in inputs(files)), []
     if picture and not calibration:
         raise click.UsageError("--picture needs --calibration", ctx)
     if calibration:
-        _calibration(ctx, stream, gold, as_json, picture)
+        _calibration(ctx, chain.from_iterable(run.sentences() for run in stream), gold, as_json, picture)
         return
-    kept = []
     stream = stream if errors is None else _keeping(stream, kept)
     evaluation = Evaluation(chunks=CHUNKS[chunks])
     sure = ctx.get_parameter_source("gold") is ParameterSource.COMMANDLINE
@@ -180,10 +179,11 @@ def _calibration(ctx, stream, gold, as_json, picture):
 
 
 def _keeping(stream, kept):
-    """The stream, whose sentences are kept."""
-    for sentence in stream:
-        kept.append(sentence)
-        yield sentence
+    """The sentences of the stream, which are kept."""
+    for run in stream:
+        for sentence in run.sentences():
+            kept.append(sentence)
+            yield sentence
 
 
 def _rows(evaluation, sentences):

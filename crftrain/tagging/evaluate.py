@@ -142,6 +142,16 @@ class Evaluation:
             store.extend(map(number, labels))
             store.append(0)
 
+    def add_numbered(self, names, pairs):
+        """Sequences as int[n, 2] of gold and predicted labels, numbers of names (a StringTable), and -1 after each sequence."""
+        self._counts = None
+        number = np.array([self._number[name.decode()] for name in names.names()] + [0], np.intc)  # the last is that of -1
+        ends = np.flatnonzero(pairs[:, 0] < 0)
+        first = np.concatenate([[0], ends + 1])[: len(ends)] + len(self._gold)
+        self._first.frombytes(first.astype(np.int64).tobytes())
+        for store, column in ((self._gold, 0), (self._predicted, 1)):
+            store.frombytes(number[pairs[:, column]].tobytes())
+
     @property
     def n_tokens(self):
         return len(self._gold) - len(self._first)

@@ -15,8 +15,9 @@ import re
 import warnings
 
 from ..errors import CrftrainWarning, DataError
-from ..text.read import columns
+from ..text.read import Run, columns
 from ..text.schemes import converted
+from ._two_columns import TwoColumns
 
 PROBABILITY_LINE = re.compile(rb"@probability\t[0-9.eE+-]+(\t\d+)?\Z")
 ENDS = set("ESLUMW")
@@ -24,39 +25,68 @@ _MARGINAL = re.compile(rb"(.*):([01]\.\d{6})", re.DOTALL)
 
 
 def read_columns(evaluation, sentences, *, gold=-2, predicted=-1, sure=False, scheme=None):
-    """Add Sentence objects with the gold and the predicted label in two columns (from 0, or from the end); the evaluation.
+    """Add Sentences, or Runs of them, with the gold and the predicted label in two columns (from 0, or from the end); the evaluation.
 
     sure: gold labels none of which is ever predicted are taken for what they are. With a scheme the labels of both are put into it.
     """
-    need = max(-column if column < 0 else column + 1 for column in (gold, predicted))
-    width = where = None
-    marginals = 0
-    for sentence in sentences:
+    reader = _Reader(evaluation, gold, predicted, scheme)
+    for some in sentences:
+        (reader.add_run if isinstance(some, Run) else reader.add)(some)
+    if not sure:
+        _check_gold(evaluation, reader.where, gold)
+    _check_schemes(evaluation, reader.where)
+    return evaluation
+
+
+class _Reader:
+    """Knows what the first line has settled."""
+
+    def __init__(self, evaluation, gold, predicted, scheme):
+        self.evaluation, self.gold, self.predicted, self.scheme = evaluation, gold, predicted, scheme
+        self.width = self.where = None
+        self.marginals = 0  # cells LABEL:PROBABILITY at the end of a line
+        self.columns = TwoColumns()
+
+    def add_run(self, run):
+        """The sentences of a Run, in compiled code where nothing stands in its way."""
+        if self.width is None and (first := next(run.sentences(), None)) is not None and first.lines[0][:1] != b"@":
+            self.settle(first, 0, columns(first.lines[0]))
+        if self.width is not None and not self.marginals and self.scheme is None:
+            found = self.columns.take(run.text, self.width, self.gold % self.width, self.predicted % self.width)
+            if found is not None:
+                self.evaluation.add_numbered(self.columns.names, found)
+                return
+        for sentence in run.sentences():
+            self.add(sentence)
+
+    def settle(self, sentence, i, row):
+        """What the first line, which is this sentence's i-th, says of all others."""
+        if sentence.lines[i].startswith((b'{"', b"[{")):
+            raise DataError(sentence.place(i), "JSON", "columns, as `tag` writes them without --json")
+        self.marginals, self.where, self.width = _marginals(row), sentence.place(i), len(row)
+        need = max(-column if column < 0 else column + 1 for column in (self.gold, self.predicted))
+        if _left(row, self.marginals) < need:
+            raise DataError(self.where, _finding(self.width, self.marginals), f"at least {need}: a gold and a predicted label")
+
+    def add(self, sentence):
+        """One sentence."""
         probability = PROBABILITY_LINE.match(sentence.lines[0]) if sentence.lines else None
         if probability and probability[1] and int(probability[1]) > 1:
-            continue
+            return
         skip = 1 if probability else 0
         rows = [columns(line) for line in sentence.lines[skip:]]
-        if width is None and rows:
-            if sentence.lines[skip].startswith((b'{"', b"[{")):
-                raise DataError(sentence.place(skip), "JSON", "columns, as `tag` writes them without --json")
-            marginals, where = _marginals(rows[0]), sentence.place(skip)
-            width = len(rows[0])
-            if _left(rows[0], marginals) < need:
-                raise DataError(where, _finding(width, marginals), f"at least {need}: a gold and a predicted label")
+        if self.width is None and rows:
+            self.settle(sentence, skip, rows[0])
         for i, row in enumerate(rows):
-            if len(row) != width:
-                raise DataError(sentence.place(skip + i), _number(len(row)), f"{width} as at {where}")
-            if marginals or _MARGINAL.fullmatch(row[-1]):
-                if _marginals(row) != marginals:
-                    raise DataError(sentence.place(skip + i), f"{_marginals(row)} cells LABEL:PROBABILITY", f"{marginals} as at {where}")
-                row[-marginals:] = [_MARGINAL.fullmatch(row[-marginals])[1]]
-        labels = [row[gold].decode() for row in rows], [row[predicted].decode() for row in rows]
-        evaluation.add(*(labels if scheme is None else (converted(side, scheme) for side in labels)))
-    if not sure:
-        _check_gold(evaluation, where, gold)
-    _check_schemes(evaluation, where)
-    return evaluation
+            if len(row) != self.width:
+                raise DataError(sentence.place(skip + i), _number(len(row)), f"{self.width} as at {self.where}")
+            if self.marginals or _MARGINAL.fullmatch(row[-1]):
+                if _marginals(row) != self.marginals:
+                    expected = f"{self.marginals} as at {self.where}"
+                    raise DataError(sentence.place(skip + i), f"{_marginals(row)} cells LABEL:PROBABILITY", expected)
+                row[-self.marginals :] = [_MARGINAL.fullmatch(row[-self.marginals])[1]]
+        labels = [row[self.gold].decode() for row in rows], [row[self.predicted].decode() for row in rows]
+        self.evaluation.add(*(labels if self.scheme is None else (converted(side, self.scheme) for side in labels)))
 
 
 def _marginals(row):

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
+from ._ascii cimport Compiled
 from ._strings cimport Growing, StringTable
 
 
@@ -52,6 +53,8 @@ cdef class Expander:
     cdef readonly list columns      # of the file, that the template names, increasing
     cdef list literals, functions, borders
     cdef StringTable names          # every text that is a cell or a function of one
+    cdef Growing compiled           # Compiled
+    cdef Growing result           # a function's text
     cdef Growing pieces, parts      # Piece
     cdef Growing lines              # Line; first the U lines, then the B lines
     cdef Group* groups
@@ -82,6 +85,8 @@ cdef class Expander:
     cdef char* new_record(self, Group* G) except NULL nogil
     cdef int32_t make(self, Group* G, int64_t place) except -1 nogil
     cdef int32_t number(self, const char* text, int64_t length) except -1
+    cdef int add_functions(self) except -1
+    cdef int32_t apply_compiled(self, const Compiled* function, int32_t cell) except -2 nogil
     cdef int32_t apply(self, int32_t cell, int32_t function) except -1 nogil
     cdef int64_t write(self, const Line* line, int64_t t, Growing out, int64_t at) except -1 nogil
     cdef int forget(self) except -1

@@ -20,6 +20,7 @@ from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
+from ._ascii cimport Compiled, of_ascii
 from ._strings cimport SLACK, Growing, StringTable, crf_prefetch, hash_of, put
 
 cdef enum:
@@ -42,6 +43,8 @@ cdef class Expander:
         self.n_node_lines, self.n_pair_lines = len(template.unigrams), len(template.bigrams)
         self.borders = [cell.encode() for cells in template.dialect.borders or () for cell in cells]
         self.n_distances = len(self.borders) // 2
+        self.compiled, self.result = Growing(), Growing()
+        self.add_functions()
         self.add_lines((*template.unigrams, *template.bigrams))
         self.forget()
 
@@ -54,6 +57,16 @@ cdef class Expander:
             free(self.groups[g].payload)
             free(self.groups[g].record)
         free(self.groups)
+
+    cdef int add_functions(self) except -1:
+        """What compiled code can do for cells of ASCII."""
+        cdef Compiled new
+        for function in self.functions:
+            letter = function.letter.lower()
+            new.letter, new.lower = ord(letter) if letter in "ldpswx" else 0, function.letter.isupper()
+            new.n = function.argument if new.letter and function.argument else 0
+            self.compiled.push(&new, sizeof(new))
+        return 0
 
     cdef int add_lines(self, lines) except -1:
         cdef Line new
@@ -372,12 +385,32 @@ cdef class Expander:
         value = (<int32_t*> self.values.data)[at]
         if value >= 0:
             return value
+        value = self.apply_compiled((<const Compiled*> self.compiled.data) + function, cell)
+        if value >= 0:
+            (<int32_t*> self.values.data)[at] = value
+            return value
         with gil:
             text = PyBytes_FromStringAndSize(self.names.text + self.names.start[cell], self.names.start[cell + 1] - self.names.start[cell])
             text = self.functions[function](text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
             value = self.number(text, len(text))
         (<int32_t*> self.values.data)[at] = value
         return value
+
+    cdef int32_t apply_compiled(self, const Compiled* function, int32_t cell) except -2 nogil:
+        """The same for those that compiled code knows, and cells of ASCII; else -1."""
+        cdef int64_t length = self.names.start[cell + 1] - self.names.start[cell]
+        cdef uint32_t h
+        cdef int32_t id
+        if not function.letter:
+            return -1
+        self.result.used = 0
+        self.result.reserve(length)
+        length = of_ascii(function, self.names.text + self.names.start[cell], length, self.result.data)
+        if length < 0:
+            return -1
+        h = hash_of(self.result.data, length, self.names.seed)
+        id = self.names.find(self.result.data, length, h)
+        return id if id >= 0 else self.names.append(self.result.data, length, h)
 
     cdef int64_t write(self, const Line* line, int64_t t, Growing out, int64_t at) except -1 nogil:
         """Write what a line makes of token t from `at` on; where it ends."""

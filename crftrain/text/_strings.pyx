@@ -281,6 +281,15 @@ cdef class StringTable:
         return 0
 
 
+def line_ends(bytes text not None):
+    """How many bytes are line feeds."""
+    cdef const char* p = PyBytes_AsString(text)
+    cdef Py_ssize_t i, n = 0
+    for i in range(len(text)):
+        n += p[i] == 10
+    return n
+
+
 def drop_rare(int64_t[::1] ptr, int32_t[::1] numbers, value, Py_ssize_t n_names, int64_t least):
     """Drop, in place, the numbers that occur less than so often, and renumber without gaps: (those kept, occurrences left).
 

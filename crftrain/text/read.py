@@ -19,6 +19,7 @@ import zlib
 from itertools import islice
 
 from ..errors import DataError
+from ._strings import line_ends
 
 BLOCK = 1 << 17  # bytes asked for at a time
 LINE, SEQUENCE = 1 << 26, 1 << 22  # bytes of a line and lines of a sentence, at most
@@ -126,12 +127,12 @@ def _runs(chunks, source):
         part, cut = [chunk[end:]], _last_blank(text)
         if cut:
             run = Run(b"".join([*kept, text[:cut]]), source, number)
-            number += run.text.count(b"\n")
+            number += line_ends(run.text)
             kept, n_kept = [], 0
             yield run
         if cut < len(text):
             kept.append(text[cut:])
-            n_kept += kept[-1].count(b"\n")
+            n_kept += line_ends(kept[-1])
         if n_kept > SEQUENCE:
             raise DataError(f"{source}:{number}", f"a sentence of more than {SEQUENCE:,} lines", "blank lines between sentences")
     rest = b"".join([*kept, *part])
@@ -315,7 +316,7 @@ def _decoded(chunks, source, encoding):
         if start and data:
             data, start = data.removeprefix(codecs.BOM_UTF8), False
         if fault is None:
-            n_lines += data.count(b"\n")
+            n_lines += line_ends(data)
             yield data
         else:
             yield data[: data.rfind(b"\n") + 1]

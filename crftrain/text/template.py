@@ -32,7 +32,19 @@ class Macro:
     row: int  # from the token; absolute: from 0, or from -1 at the end
     absolute: bool
     column: int
-    function: object  # str -> str, the same object for the same function; None: the cell itself
+    function: object  # a Function, the same object for the same one; None: the cell itself
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A macro's function of a cell: str -> str."""
+
+    letter: str  # of the macro; small: the result is as it comes, capital: in lower case
+    argument: int | str | None
+    call: object
+
+    def __call__(self, cell):
+        return self.call(cell)
 
 
 @dataclass(frozen=True)
@@ -280,7 +292,8 @@ def _function(letter, argument, make, place, functions, dialect):
             function = make(argument) if make else None
         except ValueError as error:
             raise TemplateError(place, f"pattern {argument!r}", str(error)) from None
-        functions[key] = _lowered(function, dialect.lower) if letter.isupper() else function
+        function = _lowered(function, dialect.lower) if letter.isupper() else function
+        functions[key] = None if function is None else Function(letter, argument, function)
     return functions[key]
 
 
