@@ -256,3 +256,51 @@ def test_convert_goes_from_each_format_to_each(crftrain, tmp_path):
     assert crftrain("convert", "--fields", "nonsense", "a.conllu").status == 2
     assert crftrain("learn", "--format", "conllu", "--fields", "form,nonsense", "a.conllu").status == 2
     assert crftrain("learn", "--format", "jsonl", "--tabs", "a.conllu").status == 2
+
+
+# ---- how sure the labels are
+
+
+@pytest.fixture
+def tagging(crftrain, tmp_path):
+    """A function of words for `tag` -> its output as text, of data in a format; the model is learnt from columns."""
+    (tmp_path / "a.txt").write_text("Ada B-P\nLovelace I-P\nwrote O\n\n" * 5)
+    assert crftrain("learn", "-q", "-m", "m.bin", "-t", "pos", "a.txt").status == 0
+    rows = [("1", "Ada"), ("1-2", "x"), ("2", "Lovelace"), ("3", "wrote")]
+    (tmp_path / "a.conllu").write_text("# c\n" + "".join(f"{i}\t{word}" + "\t_" * 7 + "\tX=1\n" for i, word in rows) + "\n")
+    (tmp_path / "a.jsonl").write_text('{"id": 7, "tokens": ["Ada", "wrote"]}\n')
+    return lambda *words: crftrain("tag", *words)
+
+
+def test_a_model_of_columns_writes_into_misc(tagging):
+    text = tagging("--format", "conllu", "--fields", "form,misc.NER", "--marginals", "best", "--score", "m.bin", "a.conllu").out.decode()
+    lines = text.split("\n")
+    assert lines[0].startswith("# probability = 0.") and lines[1] == "# c" and lines[3].endswith("\tX=1")
+    misc = [line.split("\t")[-1].split("|") for line in lines if line[:2] in ("1\t", "2\t", "3\t")]
+    assert [values[:2] for values in misc] == [["X=1", "NER=B-P"], ["X=1", "NER=I-P"], ["X=1", "NER=O"]]
+    assert all(0 < float(values[2].removeprefix("Probability=")) <= 1 for values in misc)
+    plain = tagging("--format", "conllu", "--fields", "form,misc.NER", "m.bin", "a.conllu").out.decode()
+    assert "Probability" not in plain and plain.startswith("# c\n1\tAda\t")
+
+
+def test_objects_say_how_sure_their_labels_are(tagging):
+    found = json.loads(tagging("--score", "--marginals", "best", "m.bin", "a.jsonl").out)
+    assert found["id"] == 7 and found["predicted"] == ["B-P", "O"]
+    assert len(found["probabilities"]) == 2 and 0 < found["probability"] <= 1
+    found = json.loads(tagging("--json", "--marginals", "all", "m.bin", "a.jsonl").out)
+    assert set(found["marginals"]) == {"B-P", "I-P", "O"}
+    assert all(abs(sum(p) - 1) < 1e-5 for p in zip(*found["marginals"].values(), strict=True))
+    assert [max(p) for p in zip(*found["marginals"].values(), strict=True)] == found["probabilities"]
+
+
+def test_columns_in_another_scheme_and_with_tabs_have_probabilities_too(tagging):
+    for words in (("--scheme", "bioes"), ("--tabs",), ("--scheme", "bioes", "--labels-only")):
+        lines = tagging(*words, "--score", "--marginals", "best", "m.bin", "a.txt").lines
+        assert lines[0].startswith("@probability\t0.")
+        label = "E-P" if "--scheme" in words else "I-P"
+        assert lines[2].replace("\t", " ").split(" ")[-1].startswith(f"{label}:0.") and len(lines[2].rpartition(".")[2]) == 6
+
+
+@pytest.mark.parametrize("words", ["--inline --score", "--format pipes --score", "--tabs --marginals all", "--scheme ioe1 --marginals all"])
+def test_what_has_no_place_in_an_output_is_refused(tagging, words):
+    assert tagging(*words.split(), "m.bin", "a.txt").status == 2

@@ -68,7 +68,7 @@ def completed(ctx, form, fields, comments, tabs):
     return form
 
 
-def writer_of(ctx, form, as_json, inline, scheme, labels_only, marginals):
+def writer_of(ctx, form, as_json, inline, scheme, labels_only, marginals, score):
     """What writes a tagged sentence, None for columns with the label appended."""
     from ..tagging import writers
 
@@ -76,10 +76,11 @@ def writer_of(ctx, form, as_json, inline, scheme, labels_only, marginals):
         raise click.UsageError("--json or --inline", ctx)
     if (as_json or inline) and labels_only:
         raise click.UsageError("--labels-only writes labels alone, without --json and --inline", ctx)
-    if inline and marginals:
-        raise click.UsageError("--inline has no place for --marginals; --json has", ctx)
-    if form is not None and not (as_json or inline or labels_only) and marginals:
-        raise click.UsageError(f"--marginals of {form.format} go with --json", ctx)
+    told = "--marginals" if marginals else "--score" if score else None
+    if told and (inline or (form is not None and form.format == "pipes" and not (as_json or labels_only))):
+        raise click.UsageError(f"{'--inline' if inline else '--format pipes'} has no place for {told}; --json has", ctx)
+    if marginals == "all" and not as_json and (scheme or (form is not None and not labels_only)):
+        raise click.UsageError(f"--marginals all {'of another scheme' if scheme else f'of {form.format}'} has no place; --json has", ctx)
     if not (as_json or inline or scheme or form) or (labels_only and not scheme):
         return None
     if labels_only:

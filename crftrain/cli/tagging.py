@@ -70,7 +70,7 @@ def tag(ctx, model, files, labels_only, marginals, score, gold, encoding, thread
     decoding, data = parted(more)
     loaded, files = load(model), inputs(files)
     form = form_of(ctx, files, loaded.vocabulary, **data)
-    writer = writer_of(ctx, form, as_json, inline, scheme, labels_only, marginals)
+    writer = writer_of(ctx, form, as_json, inline, scheme, labels_only, marginals, score)
     output = Output(labels_only=labels_only, score=score, marginals=marginals, writer=writer, **decoding.asked)
     decoding.check(ctx, output, loaded)
     tagger = Tagger(loaded, gold=gold, output=output, encoding=encoding, legal=decoding.legal(ctx, loaded), once=decoding.once(ctx, loaded))

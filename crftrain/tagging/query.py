@@ -23,6 +23,7 @@ class Sure:
 
     gold: list | None = None  # the labels that the data have
     labels: list | None = None  # the probability of each
+    every: dict | None = None  # {label: its probability at each token}
     whole: float | None = None  # of all together
     chunks: dict | None = None  # {(first token, token behind the last): probability}
 

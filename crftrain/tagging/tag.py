@@ -206,11 +206,15 @@ class Tagger:
             sure = Sure(
                 gold=self.encoder.gold_labels(sentence) if asked and sentence.lines and self.encoder.has_gold(sentence) else None,
                 labels=[float(decoded.marginals[t][best[t]]) for t in range(first, end)] if asked else None,
+                every=self._every(decoded.marginals[first:end]) if self.output.marginals == "all" else None,
                 whole=float(np.exp(decoded.log_p[i])) if self.output.score and sentence.lines else None,
                 chunks=None if chunks is None else {(a - first, z - first): p for (a, z), p in chunks.items() if first <= a < end},
             )
             yield self.output.writer(sentence, [self.labels[j] for j in best[first:end]], sure)
             i += bool(sentence.lines)
+
+    def _every(self, marginals):
+        return {label.decode(): p for label, p in zip(self.labels, marginals.T.tolist(), strict=True)}
 
     def untagged(self, sentence):
         """The lines of a sentence as they came, for one that cannot be tagged."""

@@ -9,6 +9,7 @@ from ..errors import DataError
 from ..text.read import columns
 from ..text.schemes import converted as in_other_scheme
 from ..text.schemes import parsed, spans
+from ..text.sure import head, shown
 
 
 def as_read(form):
@@ -17,8 +18,8 @@ def as_read(form):
 
     def write(sentence, labels, sure):
         if form is not None:
-            return form.written(sentence, labels)
-        return b"\n".join([*(joined(line, label) for line, label in zip(sentence.lines, labels, strict=True)), b"", b""])
+            return form.written(sentence, labels, sure)
+        return head(sure) + b"\n".join([*map(joined, sentence.lines, shown(labels, sure)), b"", b""])
 
     return write
 
@@ -34,7 +35,7 @@ def in_scheme(write, scheme):
 
 def labels(scheme):
     """The labels alone."""
-    return lambda sentence, labels, sure: b"\n".join([*_converted(labels, scheme), b"", b""])
+    return lambda sentence, labels, sure: head(sure) + b"\n".join([*shown(_converted(labels, scheme), sure), b"", b""])
 
 
 def _converted(labels, scheme):
@@ -67,6 +68,8 @@ def as_json(sentence, labels, sure):
         found["gold"] = sure.gold
     if sure.labels is not None:
         found["probabilities"] = [round(value, 6) for value in sure.labels]
+    if sure.every is not None:
+        found["marginals"] = {label: [round(value, 6) for value in values] for label, values in sure.every.items()}
     if sure.whole is not None:
         found["probability"] = float(f"{sure.whole:.6g}")
     return json.dumps(found, ensure_ascii=False).encode() + b"\n"

@@ -2,6 +2,7 @@
 
 from .cells import cell
 from .forms import Record, Runs
+from .sure import head, shown
 
 
 class Commented(Record):
@@ -29,11 +30,11 @@ class Reader(Runs):
         return Commented(kept, source, number + (is_token.index(True) if kept else 0), (lines, is_token))
 
 
-def written(form, record, labels):
+def written(form, record, labels, sure=None):
     lines, is_token = record.raw
-    labels = iter(labels)
+    labels = iter(shown(labels, sure))
     pairs = zip(lines, is_token, strict=True)
-    return b"\n".join([_with(line, next(labels), form.tabs) if token else line for line, token in pairs]) + b"\n\n"
+    return head(sure) + b"\n".join([_with(line, next(labels), form.tabs) if token else line for line, token in pairs]) + b"\n\n"
 
 
 def _with(line, label, tabs):

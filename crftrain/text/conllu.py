@@ -11,6 +11,7 @@ from .forms import Record, Runs, wrong
 
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 FIELDS = ("form", "upos")
+PROBABILITY = Fields([(NAMES.index("misc"), b"Probability")])
 
 
 def fields(form):
@@ -61,5 +62,9 @@ def _fault(line):
     return f"a line that begins with {line[:20].decode(errors='replace')!r}", "a token, 1-2, 1.1 or #"
 
 
-def written(form, record, labels):
-    return compiled(form).written(record.raw, labels)
+def written(form, record, labels, sure=None):
+    """A label's probability is a value of MISC, a sentence's a comment."""
+    text = compiled(form).written(record.raw, labels)
+    if sure is not None and sure.labels is not None:
+        text = PROBABILITY.written(text[:-2], [b"%.6f" % p for p in sure.labels])
+    return text if sure is None or sure.whole is None else b"# probability = %.6g\n" % sure.whole + text

@@ -108,9 +108,9 @@ class Form:
         for block in self.blocks(path, encoding=encoding):
             yield from (record for record in block if record.lines)
 
-    def written(self, record, labels):
-        """A record with other labels, as bytes; the rest of it as it was read."""
-        return self.module.written(self, record, labels)
+    def written(self, record, labels, sure=None):
+        """A record with other labels, as bytes, and how probable they are; the rest of it as it was read."""
+        return self.module.written(self, record, labels, sure)
 
 
 def in_scheme(form, scheme, label=-1):

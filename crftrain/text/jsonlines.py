@@ -136,7 +136,7 @@ def _spans(found):
     return [(span["start"], span["end"], span["label"]) if isinstance(span, dict) else tuple(span) for span in found[name]]
 
 
-def written(form, record, labels):
+def written(form, record, labels, sure=None):
     """The object with its labels besides; its own bytes stay as they are, unless it has a field of that name."""
     line, offsets = record.raw
     labels = [label.decode() for label in labels]
@@ -145,8 +145,12 @@ def written(form, record, labels):
         more["predicted_spans"] = [
             {"start": offsets[first][0], "end": offsets[end - 1][1], "label": kind} for kind, first, end in spans(labels)
         ]
+    if sure is not None and sure.labels is not None:
+        more["probabilities"] = [round(p, 6) for p in sure.labels]
+    if sure is not None and sure.whole is not None:
+        more["probability"] = float(f"{sure.whole:.6g}")
     head = line.rstrip()[:-1].rstrip()
-    if b'"predicted' in line or b"\\u" in line or head.endswith(b"{"):
+    if b'"predicted' in line or b'"probab' in line or b"\\u" in line or head.endswith(b"{"):
         return _dumped({**json.loads(line), **more}) + b"\n"
     return head + b", " + _dumped(more)[1:] + b"\n"
 

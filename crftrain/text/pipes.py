@@ -16,5 +16,5 @@ def _parts(word):
     return [word[:1] + head, *rest.split(b"|")] if bar and rest else [word]
 
 
-def written(form, record, labels):
+def written(form, record, labels, sure=None):
     return b" ".join(word + b"|" + label for word, label in zip(record.raw, labels, strict=True)) + b"\n"
