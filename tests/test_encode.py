@@ -122,8 +122,8 @@ class Stdin:
 
 
 def read_text(corpus, *, reader=read_corpus, **options):
-    """read_corpus of rows, by way of standard input."""
-    text = "\n".join("".join("\t".join(row) + "\n" for row in rows) for rows in corpus)
+    """read_corpus of rows, or of a text, by way of standard input."""
+    text = corpus if isinstance(corpus, str) else "\n".join("".join("\t".join(row) + "\n" for row in rows) for rows in corpus)
     before, sys.stdin = sys.stdin, Stdin(text.encode())
     try:
         return reader(["-"], **options)
@@ -598,3 +598,22 @@ def test_ocr_items():
     corpus, vocabulary = read_corpus([corpora.path("ocr", "train.txt")], format="items")
     assert (corpus.n_sequences, corpus.n_tokens, corpus.n_labels, len(vocabulary.attributes)) == (6251, 47_535, 26, 128)
     assert len(vocabulary.attributes) * 26 + 26**2 == 4004
+
+
+LINE = st.sampled_from(["a T X", "b  T\tY", " c U X ", "d U", "\v", "é T Y\r", "a T X Y"])
+
+
+@given(
+    text=st.lists(st.tuples(LINE, st.sampled_from(["\n", "\n", "\n\n", "\r\n\r\n"])).map("".join), max_size=12).map("".join),
+    chosen=st.booleans(),
+)
+@settings(deadline=None)
+def test_runs_of_bytes_and_single_sentences_make_the_same_corpus(text, chosen):
+    def read(**options):
+        try:
+            corpus, vocabulary = read_text(text, template=None if chosen else builtin("chunk"), **options)
+        except (DataError, TemplateError) as error:
+            return str(error)
+        return [array.tolist() for array in corpus.arrays()], vocabulary.attributes.names(), vocabulary.labels
+
+    assert read() == read(look=lambda sentence: None)

@@ -20,6 +20,7 @@ from libc.string cimport memchr, memset
 from .._kernels cimport Lattice, Tokens, Weights, lattice_fit, lattice_free, lattice_new, padded_labels, set_transitions, simd, viterbi
 from ..chain._blocks cimport Transitions
 from ..text._expander cimport Expander, Group, Line, Text
+from ..text._lines cimport Rest, is_space, next_line
 from ..text._strings cimport SLACK, Growing, StringTable, hash_of, put
 
 import numpy as np
@@ -219,30 +220,20 @@ cdef class Plain:
         return None if status == ODD else PyBytes_FromStringAndSize(self.out.data, self.out.used)
 
     cdef int tag_text(self) except -1 nogil:
-        cdef const char* p = self.text.data
-        cdef const char* last = p + self.text.used
-        cdef const char* next
-        cdef const char* end
+        cdef Rest rest = Rest(self.text.data, self.text.data + self.text.used)
         cdef Text line
         self.spans.used = 0
         self.expander.begin()
-        while p < last:
-            next = <const char*> memchr(p, b"\n", last - p)
-            end = last if next == NULL else next
-            next = last if next == NULL else next + 1
-            while end > p and end[-1] == b"\r":
-                end -= 1
-            if not is_blank(p, end):
-                if self.expander.cut_line(p, end) != self.expander.n_columns:
+        while next_line(&rest, &line):
+            if line.length:
+                if self.expander.cut_line(line.at, line.at + line.length) != self.expander.n_columns:
                     return ODD
-                while end[-1] == b" " or end[-1] == b"\t":
-                    end -= 1
-                line = Text(p, end - p)
+                while line.at[line.length - 1] == b" " or line.at[line.length - 1] == b"\t":
+                    line.length -= 1
                 self.spans.push(&line, sizeof(line))
             elif self.expander.T:
                 if self.tag_sentence() == ODD:
                     return ODD
-            p = next
         return self.tag_sentence() if self.expander.T else 0
 
     cdef int tag_sentence(self) except -1 nogil:
@@ -291,17 +282,6 @@ cdef class Plain:
         to[0] = b"\n"
         self.out.used = to + 1 - self.out.data
         return 0
-
-
-cdef inline bint is_space(char c) noexcept nogil:
-    return c == b" " or 9 <= c <= 13
-
-
-cdef inline bint is_blank(const char* p, const char* end) noexcept nogil:
-    """Whether there is nothing on a line but white space."""
-    while p < end and is_space(p[0]):
-        p += 1
-    return p == end
 
 
 cdef inline bint by_spaces(Text line) noexcept nogil:

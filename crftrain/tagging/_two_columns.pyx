@@ -3,9 +3,10 @@
 
 from cpython.bytes cimport PyBytes_AsString, PyBytes_Size
 from libc.stdint cimport int32_t, uint32_t
-from libc.string cimport memchr, memcmp
+from libc.string cimport memcmp
 
 from ..text._expander cimport Text
+from ..text._lines cimport Rest, next_line
 from ..text._strings cimport Growing, StringTable, hash_of, taken
 
 import numpy as np
@@ -33,32 +34,22 @@ cdef class TwoColumns:
 
     cdef int read(self, int width, int first, int second) except -1 nogil:
         """Whether all lines are plain."""
-        cdef const char* p = self.text.data
-        cdef const char* last = p + self.text.used
-        cdef const char* next
-        cdef const char* end
+        cdef Rest rest = Rest(self.text.data, self.text.data + self.text.used)
+        cdef Text line
         cdef Text[2] labels
         cdef int32_t[2] pair
         cdef bint within = False
-        while p < last:
-            next = <const char*> memchr(p, b"\n", last - p)
-            end = last if next == NULL else next
-            next = last if next == NULL else next + 1
-            while end > p and (end - 1)[0] == b"\r":
-                end -= 1
-            if is_blank(p, end):
-                if within:
-                    self.end_sentence()
-                within = False
-            else:
-                if end - p > 12 and memcmp(p, b"@probability", 12) == 0:
+        while next_line(&rest, &line):
+            if line.length:
+                if line.length > 12 and memcmp(line.at, b"@probability", 12) == 0:
                     return False
-                if cells(p, end, first, second, labels) != width or not plain_end(p, end):
+                if cells(line.at, line.at + line.length, first, second, labels) != width or not plain_end(line.at, line.at + line.length):
                     return False
                 pair[0], pair[1] = self.number(labels[0]), self.number(labels[1])
                 self.numbers.push(pair, sizeof(pair))
-                within = True
-            p = next
+            elif within:
+                self.end_sentence()
+            within = line.length > 0
         if within:
             self.end_sentence()
         return True
@@ -107,10 +98,3 @@ cdef bint plain_end(const char* p, const char* end) noexcept nogil:
         if not b"0" <= p[k] <= b"9":
             return True
     return False
-
-
-cdef bint is_blank(const char* p, const char* end) noexcept nogil:
-    """Whether there is nothing on a line but white space."""
-    while p < end and (p[0] == b" " or 9 <= p[0] <= 13):
-        p += 1
-    return p == end

@@ -14,6 +14,7 @@ from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize, PyBytes_
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from ._expander cimport Expander, Group, Line, Text
+from ._lines cimport Rest, next_line
 from ._strings cimport Growing, StringTable as Table, crf_prefetch, hash_of, taken
 
 import numpy as np
@@ -159,6 +160,27 @@ cdef class Columns(Builder):
         """Add one sequence."""
         self.cut(sentence)
         self.add_cut()
+
+    def add_run(self, bytes text):
+        """Add the sequences in the bytes of whole sentences, up to one with other columns: (how many, whether that is all)."""
+        cdef Records X = self.records
+        cdef Rest rest
+        cdef Text line
+        cdef int64_t n = 0
+        self.buffer.used = 0
+        self.buffer.push(PyBytes_AsString(text), PyBytes_Size(text))
+        rest = Rest(self.buffer.data, self.buffer.data + self.buffer.used)
+        X.begin()
+        while next_line(&rest, &line):
+            if line.length:
+                if X.cut_line(line.at, line.at + line.length) != X.n_columns:
+                    return n, False
+            elif X.T:
+                n += self.add_cut() == 0
+                X.begin()
+        if X.T:
+            n += self.add_cut() == 0
+        return n, True
 
     cdef int add_cut(self) except -1:
         """Add the sequence that has been cut."""

@@ -13,6 +13,7 @@ lines must look like.
 import re
 import threading
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from ._strings import StringTable, drop_rare
 from .choose import SAMPLE, choose, look_like_items
 from .forms import Form, hint, hinted
 from .legal import Legal
-from .read import columns, sentences, source_name
+from .read import columns, runs, sentences, source_name
 from .template import Template
 
 __all__ = ["Corpus", "CorpusBuilder", "Encoder", "Observations", "StringTable", "Vocabulary", "expand", "read_corpus"]
@@ -141,11 +142,31 @@ class CorpusBuilder:
 
     def add_file(self, path, *, encoding="utf-8", look=None):
         """The number of sentences in it."""
+        if look is None and self.vocabulary.form is None and self.vocabulary.format == "conll":
+            return sum(map(self._add_run, runs(path, encoding=encoding)))
         n = 0
         for sentence in sentences(path, encoding=encoding, form=self.vocabulary.form):
             self.add(sentence)
             if look is not None:
                 look(sentence)
+            n += 1
+        return n
+
+    def _add_run(self, run):
+        """The same of a Run; sentences go one by one until the template is known, and where one is odd."""
+        n, found = 0, run.sentences()
+        if self._sample is None:
+            if run.source != self._source:
+                first = next(found, None)
+                if first is None:
+                    return 0
+                self._turn_to(first)
+                self._source, found = run.source, run.sentences()
+            n, whole = self._builder.add_run(run.text)
+            if whole:
+                return n
+        for sentence in islice(found, n, None):
+            self.add(sentence)
             n += 1
         return n
 

@@ -20,6 +20,11 @@ class Kept(Observer):
         self.groups, self.sentences, self.document = None if self.by is None else [], [], 0
         self.vocabulary, self.places = None, [] if settings.rules else None
 
+    @property
+    def wanted(self):
+        """Whether there is anything to remember."""
+        return self.places is not None or self.by is not None or bool(self.path)
+
     def look(self, sentence):
         if self.places is not None:
             self.places.append((sentence.source, sentence.number))

@@ -90,7 +90,7 @@ def read(settings, observer=SILENT, kept=None):
         label_column=settings.label_column,
         encoding=settings.encoding,
         min_freq=settings.min_freq,
-        look=kept.look,
+        look=kept.look if kept.wanted else None,
         form=form,
     )
     if settings.rules:
