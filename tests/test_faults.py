@@ -7,7 +7,8 @@ import weakref
 
 import numpy as np
 import pytest
-from problems import larger
+from problems import KINDS, larger
+from problems import kind as problem_of
 
 from crftrain import optimizers
 from crftrain.errors import CrftrainWarning, DataError, ModelError
@@ -189,6 +190,23 @@ def test_probabilities_are_numbers_however_large_the_weights(settings, tmp_path,
     ended = crftrain("tag", "--marginals", "all", "--score", "wild.bin", "train.txt")
     assert ended.status in (0, 1)
     assert not {"nan", "inf"} & set(re.split(r"[\t:\n]", ended.out.decode()))
+
+
+@pytest.mark.parametrize("scale", [1e5, 1e30, 3.4e38, 1e150])
+@pytest.mark.parametrize("kind", KINDS)
+def test_probabilities_of_a_token_add_up_to_one_however_large_the_weights(kind, scale):
+    made = problem_of(kind, 3)
+    signs = np.random.default_rng(0).choice([-1, 0, 1], made.layout.n_features)
+    decoded = made.decoded(signs * scale, marginals=True)
+    np.testing.assert_allclose(decoded.marginals.sum(axis=1), 1, rtol=1e-9)
+
+
+def test_a_file_takes_its_place_when_its_bytes_are_on_the_disk(settings, tmp_path, monkeypatch):
+    done = []
+    for name in ("fsync", "replace"):
+        monkeypatch.setattr(os, name, lambda *words, name=name, call=getattr(os, name): (done.append(name), call(*words)))
+    learn(settings(passes=1, checkpoint=str(tmp_path / "state"), checkpoint_every=1))
+    assert done == ["fsync", "replace"] * 2
 
 
 def test_newton_cg_lets_go_of_what_it_held():
