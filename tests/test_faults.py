@@ -202,11 +202,11 @@ def test_probabilities_of_a_token_add_up_to_one_however_large_the_weights(kind, 
 
 
 def test_a_file_takes_its_place_when_its_bytes_are_on_the_disk(settings, tmp_path, monkeypatch):
-    done = []
-    for name in ("fsync", "replace"):
-        monkeypatch.setattr(os, name, lambda *words, name=name, call=getattr(os, name): (done.append(name), call(*words)))
-    learn(settings(passes=1, checkpoint=str(tmp_path / "state"), checkpoint_every=1))
-    assert done == ["fsync", "replace"] * 2
+    done, synced, replaced = [], os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda number: (done.append("on the disk"), synced(number)))
+    monkeypatch.setattr(os, "replace", lambda new, old: (done.append(os.path.basename(old)), replaced(new, old)))
+    learn(settings(algorithm="sag", passes=1, checkpoint=str(tmp_path / "state"), checkpoint_every=1))
+    assert done == ["on the disk", "state", "on the disk", "model.bin"]
 
 
 def test_newton_cg_lets_go_of_what_it_held():
