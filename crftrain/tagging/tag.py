@@ -57,6 +57,9 @@ class Tagger:
         self._widths = {}  # source: what its first sentence says of its columns
         self.outside = model.vocabulary.labels.index("O") if "O" in model.vocabulary.labels else None
 
+        if legal is not None and not once:  # compiled code knows the layout's rules
+            model = self.model = replace(model, layout=replace(model.layout, legal=legal & model.layout.legal))
+            self.layout, self.legal = model.layout, None
         self.plain = self.legal is None and is_utf8(encoding) and is_plain(model, output)
         self._idle = []  # Plain objects that no thread works with
 

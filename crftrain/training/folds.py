@@ -25,7 +25,7 @@ from .dealing import assign, set_apart
 from .events import Unheard, scores_text
 from .search import along, beside, following
 
-FEW = 2  # folds; with more of them one goes ahead where a strength is to be found
+AHEAD = 2  # folds that go the whole way where a strength is to be found
 PIECE = 500  # sequences that are decoded with marginals at a time
 
 
@@ -88,8 +88,8 @@ class Folded:
 def cross_validate(settings, training, fit_point, observer, groups=None, seed=None):
     """Folded; fit_point(settings, training, w=, before=, observer=) trains at one strength. Without folds a tenth is set apart.
 
-    Where a strength is to be found, the first fold alone goes the whole way; the others only see the best of what it tried and what lies
-    beside that. A checkpoint is of the training on everything alone: that of a fold would take its place, and nothing could go on from
+    Where a strength is to be found, the first folds go the whole way; the others only see the best of what these tried and what lies
+    beside it. A checkpoint is of the training on everything alone: that of a fold would take its place, and nothing could go on from
     it. seed: another way of dealing sequences out.
     """
     sizes, n_folds = np.diff(training.corpus.seq), settings.folds or 1
@@ -99,9 +99,9 @@ def cross_validate(settings, training, fit_point, observer, groups=None, seed=No
     asked = replace(settings, checkpoint=None, resume=None, threads=1)
     with ThreadPoolExecutor(min(settings.threads, n_folds)) as pool:
         try:
-            if settings.searches and n_folds > FEW:
-                ahead = _along(folds[:1], asked, training, observer, pool)
-                points, tried = _beside(folds[1:], ahead, training, observer, pool)
+            if settings.searches and n_folds > AHEAD:
+                ahead = _along(folds[:AHEAD], asked, training, observer, pool)
+                points, tried = _beside(folds[AHEAD:], ahead, training, observer, pool)
             else:
                 points, tried = _along(folds, asked, training, observer, pool)[:2]
         except BaseException:
@@ -125,7 +125,7 @@ def _along(folds, settings, training, observer, pool):
             if not settings.several:
                 observer.say(f"fold {k + 1} of {len(folds)}, all so far: {scores_text(point.scores)}")
         if settings.several:
-            observer.say(f"{one.name}{', fold 1 alone' if alone else ''}: {scores_text(point.scores)}")
+            observer.say(f"{one.name}{', folds 1 and 2 alone' if alone else ''}: {scores_text(point.scores)}")
         points.append(point)
         tried.append(one.settings.points[0])
         all_found.append((one, found))
@@ -134,21 +134,21 @@ def _along(folds, settings, training, observer, pool):
 
 
 def _beside(folds, ahead, training, observer, pool):
-    """(Points, strengths) of the best that one fold has found and of its neighbours, by all folds; the strongest first."""
+    """(Points, strengths) of the best that the first folds have found and of its neighbours, by all folds; the strongest first."""
     points, tried, all_found = ahead
     number = {(l2.number, l1.number): k for k, (l2, l1) in enumerate(tried)}
-    select = all_found[0][0].settings.select
-    wanted, (l2, l1) = [], tried[_best(points, tried, select)]
-    for name in beside(number, (l2.number, l1.number)):
-        one, found = all_found[number[name]]
-        point = _empty(training)
-        for result in [*found, *_at(folds, replace(one, goes_on=bool(wanted)), pool)]:
-            if observer.interrupted:
-                raise KeyboardInterrupt
+    l2, l1 = tried[_best(points, tried, all_found[0][0].settings.select)]
+    wanted = [number[name] for name in beside(number, (l2.number, l1.number))]
+    path = [replace(all_found[k][0], goes_on=k != wanted[0]) for k in wanted]
+    others = list((pool.map if pool._max_workers > 1 else map)(lambda fold: [fold.at(one) for one in path], folds))
+    if observer.interrupted:
+        raise KeyboardInterrupt
+    points = [_empty(training) for _ in wanted]
+    for k, point, *found in zip(wanted, points, *others, strict=True):
+        for result in [*all_found[k][1], *found]:
             _pool(point, result, training.vocabulary.labels)
-        observer.say(f"{one.name}, all folds: {scores_text(point.scores)}")
-        wanted.append((point, tried[number[name]]))
-    return [point for point, _ in wanted], [strength for _, strength in wanted]
+        observer.say(f"{all_found[k][0].name}, all folds: {scores_text(point.scores)}")
+    return points, [tried[k] for k in wanted]
 
 
 def _at(folds, one, pool):
