@@ -167,3 +167,25 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_read(tmp_path):
     assert "cannot learn over legal labellings" in run("learn", "-a", "sdca", "--constrain", "iob2", "no.txt", status=2).output
     assert "needs --constrain" in run("learn", "--on-illegal", "fix", "no.txt", status=2).output
     assert "not for a stream" in run("learn", "-a", "psa", "--stream", "--constrain", "iob2", "--lambda", "1", "-", status=2).output
+
+
+def test_compiled_tagging_and_explanations_keep_to_the_rules(tmp_path):
+    """Labels from bytes are those of the decoder, and reasons add up to margins of legal labellings."""
+    from crftrain.tagging.explain import Explainer
+    from crftrain.text.read import sentences
+
+    data = Path(__file__).parent.parent / "data"
+    run("learn", "-q", "-a", "lbfgs", "--passes", 3, "-t", "chunk", "-m", tmp_path / "free", data / "dev.txt")
+    with pytest.warns(UserWarning, match="left out"):
+        run("learn", "-q", "-a", "lbfgs", "--passes", 3, "-t", "chunk", "--constrain", "iob2", "--on-illegal", "drop", "--forbid",
+            "* B-ADVP", "-m", tmp_path / "kept", data / "dev.txt")  # fmt: skip
+    for flags, model in ((["--constrain", "auto"], "free"), ([], "kept")):
+        quick = run("tag", *flags, tmp_path / model, data / "test.txt").stdout.splitlines()
+        slow = run("tag", *flags, "--marginals", "best", tmp_path / model, data / "test.txt").stdout.splitlines()
+        assert [line.rpartition(" ")[2] for line in quick] == [line.rpartition(" ")[2].rpartition(":")[0] for line in slow]
+    explainer = Explainer(load(tmp_path / "kept"))
+    looked = explainer.look(list(sentences(str(data / "test.txt")))[:20])
+    for t in range(40):
+        explanation = looked.explain(t)
+        assert explanation.position == 0 or "B-ADVP" not in (explanation.label, explanation.against)
+        assert sum(explanation.parts) == pytest.approx(explanation.margin, abs=1e-9) and np.isfinite(explanation.margin)

@@ -7,8 +7,6 @@ A command shows a refusal with its own name for each setting, `refusals(named=..
 for every setting.
 """
 
-import math
-import operator
 import os
 import re
 from dataclasses import dataclass, fields
@@ -27,6 +25,7 @@ from ..text.schemes import SCHEMES
 from ..text.template import builtin_names
 from .overwriting import overwritten
 from .strength import Strength
+from .values import any_above, at_least, is_whole, odd_options, parsed, strengths
 
 DEFAULT_ALGORITHM = "auto"
 DEFAULT_ONLINE = "psa"  # for new sentences alone
@@ -144,17 +143,17 @@ class Settings:
             names = (field.name for field in fields(self) if field.name != "given")
             self._fill(given=frozenset(name for name in names if not _is_missing(getattr(self, name))))
         self._fill(**{name: value for name, value in DEFAULTS.items() if getattr(self, name) is None})
-        self._fill(**{name: _strengths(getattr(self, name)) for name in ("lambdas", "l1s")})
+        self._fill(**{name: strengths(getattr(self, name)) for name in ("lambdas", "l1s")})
         self._fill(algorithm=self._declared(self.algorithm or self._default_algorithm()))
         if isinstance(self.algorithm, Algorithm):
-            self._fill(options=_parsed(self.algorithm, self.options or {}))
+            self._fill(options=parsed(self.algorithm, self.options or {}))
             if self.update and self.algorithm.online and self.passes is None:
                 self._fill(passes=1)
         if self.update:
             self._fill(lambdas=self.lambdas or (), l1s=self.l1s or ())
         elif self.lambdas is None:
             without = isinstance(self.algorithm, Algorithm) and "l2" not in self.algorithm.solves
-            self._fill(lambdas=(Strength(0.0) if without or _any(self.l1s) else Strength(1.0, True),))
+            self._fill(lambdas=(Strength(0.0) if without or any_above(self.l1s) else Strength(1.0, True),))
         if self.l1s is None:
             self._fill(l1s=(Strength(0.0),))
 
@@ -222,19 +221,19 @@ class Settings:
         if not isinstance(self.algorithm, Algorithm):
             yield f"no algorithm is called {self.algorithm!r}, expected one of {', '.join(optimizers.names())}"
         else:
-            yield from _odd_options(self.algorithm, self.options)
+            yield from odd_options(self.algorithm, self.options)
         for name, least in LEAST.items():
             value = getattr(self, name)
-            if value is not None and not (_is_whole(value) and value >= least):
+            if value is not None and not (is_whole(value) and value >= least):
                 yield f"{named(name)} {value!r}, expected a whole number >= {least}"
             elif value is not None and value > (most := MOST.get(name, 2**31 - 1)):
                 yield f"{named(name)} {str(value)[:20]}.., expected a whole number <= {most}"
         for name in ("max_passes", "max_seconds"):
-            if getattr(self, name) is not None and not _at_least(getattr(self, name), 0, without=True):
+            if getattr(self, name) is not None and not at_least(getattr(self, name), 0, without=True):
                 yield f"{named(name)} {getattr(self, name)!r}, expected a number > 0"
         if self.constrain not in (None, *LEGAL_SCHEMES):
             yield f"{named('constrain')} {self.constrain!r}, expected one of {', '.join(LEGAL_SCHEMES)}"
-        if self.tol is not None and not _at_least(self.tol, 0):
+        if self.tol is not None and not at_least(self.tol, 0):
             yield f"{named('tol')} {self.tol!r}, expected a number >= 0"
         for name, known in CHOICES.items():
             if getattr(self, name) not in (known if name in DEFAULTS else (None, *known)):
@@ -359,59 +358,3 @@ def _able(able):
 
 def _is_missing(value):
     return value is None or value is False or (isinstance(value, tuple) and not value)
-
-
-def _strengths(value):
-    """A tuple of Strength; the value itself where it is none, for the refusal."""
-    if value is None:
-        return None
-    try:
-        return Strength.several(value)
-    except (ValueError, TypeError):
-        return value
-
-
-def _any(strengths):
-    return isinstance(strengths, tuple) and any(strength.number for strength in strengths)
-
-
-def _parsed(algorithm, given):
-    """The algorithm's options with the defaults; what cannot be parsed stays as it is, for the refusal."""
-    options = algorithm.defaults()
-    for name, value in given.items():
-        option = algorithm.option(name)
-        try:
-            options[name] = value if option is None else option.parse(value)
-        except ValueError:
-            options[name] = value
-    return options
-
-
-def _odd_options(algorithm, options):
-    for name, value in options.items():
-        option = algorithm.option(name)
-        if option is None:
-            known = ", ".join(option.name for option in algorithm.options) or "none"
-            yield f"{algorithm.name} has no option {name!r}, expected one of {known}"
-            continue
-        try:
-            option.parse(value)
-        except ValueError as error:
-            yield f"{name}: {error}"
-
-
-def _is_whole(value):
-    if isinstance(value, bool):
-        return False
-    try:
-        return operator.index(value) is not None
-    except TypeError:
-        return False
-
-
-def _at_least(value, least, *, without=False):
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return False
-    return math.isfinite(number) and (number > least if without else number >= least)
