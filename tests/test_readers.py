@@ -1,5 +1,6 @@
 """The compiled readers of CoNLL-U and JSON lines say what slow and obvious ones say, whatever the text."""
 
+import codecs
 import json
 import random
 
@@ -9,6 +10,7 @@ from crftrain.errors import DataError
 from crftrain.text import jsonlines
 from crftrain.text._conllu import run
 from crftrain.text._jsonlines import Lists
+from crftrain.text._utf8 import whole
 from crftrain.text.cells import cell, joined
 from crftrain.text.forms import Form
 
@@ -150,3 +152,19 @@ def test_what_comes_before_a_fault_is_handed_on(tmp_path):
     assert [record.lines for record in next(blocks)] == [[b"a"]]
     with pytest.raises(DataError, match="a.jsonl:3: "):
         next(blocks)
+
+
+def test_utf_8_is_what_python_takes_for_it():
+    rng = random.Random(9)
+    good = [b"a", b"plain text", *(text.encode() for text in ("é", "€", "😀", "\u07ff", "\ud7ff", "\U0010ffff"))]
+    bad = [b"\x80", b"\xc0\x80", b"\xe0\x80\x80", b"\xed\xa0\x80", b"\xf0\x8f\x80\x80", b"\xf4\x90\x80\x80", b"\xf8", b"\xff", b"\xe2\x82"]
+    for _ in range(20000):
+        text = b"".join(rng.choice(good + bad if rng.random() < 0.1 else good) for _ in range(rng.randint(0, 9)))
+        text = text[: rng.randint(0, len(text))]
+        try:
+            decoded = codecs.getincrementaldecoder("utf-8")().decode(text)
+        except UnicodeDecodeError:
+            assert whole(text) == -1, text
+            continue
+        cut_off = len(text) > len(decoded.encode())
+        assert whole(text) == len(decoded.encode()) or (cut_off and whole(text) == -1), text  # \xed\xa0: nothing can go on so

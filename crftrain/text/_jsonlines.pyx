@@ -27,21 +27,25 @@ cdef struct Entry:
 
 
 cdef class Lists:
-    """Rows of the lists of an object: of each group of names the first list that is there is a column. The last group may have none."""
+    """Rows of the lists of an object: of each group of names the first that is there is a column, of the last one perhaps none."""
 
     cdef list groups, last
     cdef bint only_lists            # a value of that name that is no list counts for nothing; else it is a fault
+    cdef Growing texts, firsts, out  # of one line
 
     def __init__(self, groups, *, only_lists):
         self.groups, self.only_lists = [[name.encode() for name in group] for group in groups], only_lists
         *_, self.last = self.groups
+        self.texts, self.firsts, self.out = Growing(), Growing(), Growing()
 
     def rows(self, bytes line):
         """The rows, or None where something is not plain."""
         cdef Entry entries[ENTRIES]
-        cdef Growing texts = Growing(), out = Growing(), firsts = Growing()
         cdef Py_ssize_t n, k, t, length = -1
-        n = read_object(PyBytes_AsString(line), PyBytes_AsString(line) + PyBytes_Size(line), entries, texts)
+        cdef Py_ssize_t* firsts
+        cdef list group, rows = []
+        self.texts.used = self.firsts.used = 0
+        n = read_object(PyBytes_AsString(line), PyBytes_AsString(line) + PyBytes_Size(line), entries, self.texts)
         if n < 0:
             return None
         for group in self.groups:
@@ -51,8 +55,11 @@ cdef class Lists:
             if k < 0 or (length >= 0 and entries[k].n != length):
                 return None
             length = entries[k].n
-            firsts.push(&entries[k].first, sizeof(Py_ssize_t))
-        return [row(<Text*> texts.data, <Py_ssize_t*> firsts.data, firsts.used // sizeof(Py_ssize_t), t, out) for t in range(length)]
+            self.firsts.push(&entries[k].first, sizeof(Py_ssize_t))
+        k, firsts = self.firsts.used // sizeof(Py_ssize_t), <Py_ssize_t*> self.firsts.data
+        for t in range(length):
+            rows.append(row(<Text*> self.texts.data, firsts, k, t, self.out))
+        return rows
 
     cdef Py_ssize_t chosen(self, list group, Entry* entries, Py_ssize_t n) except -3:
         """The entry that is the column of a group; -1: there is none, -2: something is not plain."""

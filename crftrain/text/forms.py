@@ -30,8 +30,7 @@ class Record(Sentence):
     __slots__ = ("raw",)
 
     def __init__(self, lines, source, number, raw):
-        super().__init__(lines, source, number)
-        self.raw = raw
+        self.lines, self.source, self.number, self.raw = lines, source, number, raw
 
     @property
     def numbers(self):
@@ -154,10 +153,12 @@ class Each:
         self.form, self.number = form, 0
 
     def read(self, text, source, found):
+        number, record = self.number, self.record
         for line in text.split(b"\n"):
-            self.number += 1
+            number += 1
             if line and not line.isspace():
-                found.append(self.record(line, self.number, source))
+                found.append(record(line, number, source))
+        self.number = number
 
     def end(self, source, found):
         pass

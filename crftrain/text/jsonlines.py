@@ -11,7 +11,6 @@ lists of an object that are columns, the label last.
 
 import json
 import re
-from functools import lru_cache
 
 from ._jsonlines import Lists
 from .cells import joined
@@ -23,7 +22,6 @@ SPANS = ("spans", "entities", "label", "labels")
 WORD = re.compile(r"\w+|[^\w\s]")
 
 
-@lru_cache
 def compiled(form):
     """What reads objects without anything unusual in them; where fields are named each has to be a list."""
     return Lists([[name] for name in form.fields] or [TOKENS, TAGS], only_lists=not form.fields)
@@ -37,8 +35,7 @@ class Reader(Each):
         self.lists = compiled(form)
 
     def record(self, line, number, source):
-        rows = self.lists.rows(line)
-        if rows is not None:
+        if (rows := self.lists.rows(line)) is not None:
             return Record(rows, source, number, (line, None))
         lists, offsets = _read(line, number, source, self.form)
         rows = joined([[text.encode() for text in row] for row in zip(*lists, strict=True)])

@@ -20,6 +20,7 @@ from itertools import islice
 
 from ..errors import DataError
 from ._strings import line_ends
+from ._utf8 import whole
 
 BLOCK = 1 << 17  # bytes asked for at a time
 LINE, SEQUENCE = 1 << 26, 1 << 22  # bytes of a line and lines of a sentence, at most
@@ -306,7 +307,7 @@ def _decoded(chunks, source, encoding):
     for chunk in _and_end(chunks):
         state, fault = decoder.getstate(), None
         try:
-            data = decoder.decode(chunk, final=not chunk).encode()
+            data = _checked(decoder, state[0], chunk) if name == "utf-8" else decoder.decode(chunk, final=not chunk).encode()
         except UnicodeError as error:
             decoder.setstate(state)
             data, fault = _before_fault(decoder, chunk, error), _finding(error, name)
@@ -321,6 +322,16 @@ def _decoded(chunks, source, encoding):
         else:
             yield data[: data.rfind(b"\n") + 1]
             raise DataError(f"{source}:{n_lines + data.count(10) + 1}", fault, expectation)
+
+
+def _checked(decoder, held, chunk):
+    """The whole characters of UTF-8, which are not decoded to know what they are; what is left waits in the decoder."""
+    text = held + chunk
+    end = whole(text)
+    if end < 0 or (end < len(text) and not chunk):
+        return decoder.decode(chunk, final=not chunk).encode()  # an error that knows its place
+    decoder.setstate((text[end:], 0))
+    return text[:end]
 
 
 def _unmarked(chunks):
