@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from crftrain.chain.layout import Layout
 from crftrain.errors import ModelError
-from crftrain.model import model
+from crftrain.model import image
 from crftrain.model.model import load, save
 from crftrain.text.encode import StringTable, Vocabulary
 from crftrain.text.template import Template
@@ -235,7 +235,7 @@ def test_a_model_that_would_unpack_to_too_much_is_written_as_it_is(place, length
     nodes = {b"x" * length + b"%05d" % k: {0: 1.0} for k in range(2000)}
     size = save(place, *built("AB", nodes, {}), {})
     assert load(place).vocabulary.attributes.names() == list(nodes)
-    assert size > 2000 * length / model.NAMES
+    assert size > 2000 * length / image.NAMES
 
 
 # ---- what is noticed

@@ -9,7 +9,8 @@ import numpy as np
 from ...chain.layout import DENSE, Layout
 from ...errors import ModelError
 from ...text.encode import StringTable, Vocabulary
-from ..model import MAX_LABELS, Model
+from ..image import MAX_LABELS
+from ..model import Model
 
 LARGEST = float(np.finfo(np.float32).max)  # what a weight of ours may be
 
