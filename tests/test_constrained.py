@@ -189,3 +189,26 @@ def test_compiled_tagging_and_explanations_keep_to_the_rules(tmp_path):
         explanation = looked.explain(t)
         assert explanation.position == 0 or "B-ADVP" not in (explanation.label, explanation.against)
         assert sum(explanation.parts) == pytest.approx(explanation.margin, abs=1e-9) and np.isfinite(explanation.margin)
+
+
+def test_a_model_learnt_so_goes_on_learning_so(tmp_path):
+    """With new labels, too; a gold label that is not legal is an error, and a checkpoint of other rules is not gone on with."""
+    from crftrain import CRF
+    from crftrain.errors import DataError
+
+    assert learnt(tmp_path, GOOD, "--constrain", "iob2").exit_code == 0
+    (tmp_path / "more.txt").write_text("x NN B-Y\ny NN I-Y\n\n", encoding="utf-8")
+    run("update", "-q", tmp_path / "model", tmp_path / "more.txt")
+    model = load(tmp_path / "model")
+    assert len(model.vocabulary.labels) == len(model.layout.legal.first) == 5
+    (tmp_path / "odd.txt").write_text("x NN O\ny NN I-Y\n\n", encoding="utf-8")
+    result = run("update", "-q", tmp_path / "model", tmp_path / "odd.txt", status=None)
+    assert "the pair O I-Y" in str(result.exception)
+    crf = CRF(template="ner")
+    crf._take(model)
+    crf.partial_fit([[("x", "NN"), ("z", "NN")]], [["B-Y", "I-Y"]])
+    with pytest.raises(DataError, match=r"X\[0\]\[1\]: the pair O I-X"):
+        crf.partial_fit([[("x", "NN"), ("z", "NN")]], [["O", "I-X"]])
+    assert learnt(tmp_path, GOOD, "-a", "sag", "--constrain", "iob2", "--checkpoint", tmp_path / "c", "--passes", "2").exit_code == 0
+    again = learnt(tmp_path, GOOD, "-a", "sag", "--constrain", "iob2", "--forbid", "B-X B-X", "--resume", tmp_path / "c")
+    assert again.exit_code and "legal" in str(again.exception)

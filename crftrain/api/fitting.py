@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import DataError, SettingsError
 from ..model.model import Model, load
 from ..text.encode import Vocabulary, without_rare
+from ..training.constrained import learn_legally
 from ..training.events import Observer, Observers, last_event
 from ..training.heldout import HeldOutData
 from ..training.settings import DEFAULT_ONLINE, Settings
@@ -63,6 +64,8 @@ def partial_fit(crf, X, y, classes):
     vocabulary = copied(crf.model_.vocabulary)
     corpus = data.grown_into(vocabulary)
     _add_labels(corpus, vocabulary, classes)
+    if vocabulary.legal is not None:
+        corpus, _ = learn_legally(corpus, vocabulary, vocabulary.legal.said, lambda i, k: f"X[{i}][{k}]")
     settings, n = with_strengths(settings, crf.model_, corpus.n_sequences)
     return _trained(crf, corpus, vocabulary, settings, init=crf.model_, more_facts={"n_learnt": n})
 

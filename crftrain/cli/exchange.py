@@ -35,4 +35,6 @@ def export(model, out, format):
         raise ModelError(error.place or model, error.finding, error.expectation) from None
     for remark in foreign.remarks(format, loaded) if format in foreign.FORMATS else ():
         click.echo(f"{out}: {remark}", err=True)
+    if format != "crftrain" and loaded.temperature != 1:
+        click.echo(f"{out}: without the temperature {loaded.temperature:.4g}, which only crftrain's own files have", err=True)
     click.echo(f"{out}: {size:,} bytes", err=True)

@@ -215,6 +215,7 @@ def run_facts(settings, training, problem):
         "threads": settings.threads,
         "dev": settings.dev,
         "data": fingerprint(training),
+        **({"legal": training.vocabulary.legal.said} if training.vocabulary.legal is not None else {}),
     }
 
 
