@@ -19,6 +19,7 @@ from ..training.settings import DEFAULT_ONLINE, Settings
 from ..training.signals import StopSignal
 from ..training.train import train
 from ..training.update import copied, with_strengths
+from .blas import one_thread
 from .callbacks import Asked, History, ProgressBar, Told
 from .cross_validation import Folds
 from .dataset import as_dataset
@@ -101,7 +102,8 @@ def _trained(crf, corpus, vocabulary, settings, callbacks=(), **how):
     shown = [ProgressBar()] * (crf.verbose > 0) + [Told()] * (crf.verbose > 1)
     with StopSignal(signals=(signal.SIGINT,)) as stop:
         observer = Observers(history, folds, *observers, functions, *shown, stop)
-        model, outcome = train(corpus, vocabulary, settings, observer, **how)
+        with one_thread():
+            model, outcome = train(corpus, vocabulary, settings, observer, **how)
         observer.end(last_event(outcome, None))
     if stop.interrupted:
         warnings.warn(f"{stop.interrupted}: the model is that of step {outcome.iteration}", stacklevel=4)

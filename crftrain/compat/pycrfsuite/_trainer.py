@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import whole
+from ...api.blas import one_thread
 from ...model.foreign import crfsuite
 from ...model.model import Model, check_writable
 from ...text._objects import Objects
@@ -157,7 +158,8 @@ class BaseTrainer:
             nodes = Observations(*translated(nodes.ptr, nodes.attr, nodes.value, vocabulary.attributes.numbers_of(attributes)))
             return HeldOutData(replace(held, nodes=nodes), [labels[j] for j in held.label.tolist()], labels)
 
-        model, _ = train(corpus, vocabulary, settings, log, heldout=scored if held is not None else None)
+        with one_thread():
+            model, _ = train(corpus, vocabulary, settings, log, heldout=scored if held is not None else None)
         return model
 
 
