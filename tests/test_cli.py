@@ -19,6 +19,8 @@ from crftrain.cli import progress
 from crftrain.cli.main import DEFAULT_ALGORITHM, commands
 from crftrain.model.model import load
 from crftrain.optimizers.base import Step
+from crftrain.text import encode
+from crftrain.text.template import builtin
 from crftrain.training.loop import Progress
 from crftrain.training.race import read_summary
 from crftrain.training.strength import Strength
@@ -271,6 +273,40 @@ def test_a_dumb_terminal_gets_plain_lines(monkeypatch, capsys):
     monkeypatch.setattr(console, "_show", lambda text: pytest.fail("a changing line"))
     console.step(Progress(1, Step(1.0, 0.5), None, 1.0, 0.1))
     assert capsys.readouterr().err.startswith("pass 1 ")
+
+
+def test_a_narrow_terminal_gets_what_matters_most(monkeypatch):
+    """The distance, the bar and the time left fit into 80 columns; the rest comes as there is room."""
+    monkeypatch.setattr(progress, "_moves", lambda: True)
+    shown, console = [], progress.Console()
+    monkeypatch.setattr(console, "_show", shown.append)
+    for width in (80, 200, 10):
+        monkeypatch.setattr(progress, "_columns", lambda width=width: width)
+        for k in range(1, 4):
+            console.step(Progress(k, Step(1.0, 0.5, exact=False), None, 1.0, 100.0 * k, distance=0.5 / k, goal=1e-3))
+        assert len(shown[-1]) < width
+    narrow, wide, least = shown[2], shown[5], shown[8]
+    assert narrow.startswith("pass 3  within ~17 %, to be 0.1 %  [###") and narrow.endswith(" left")
+    assert wide.startswith(narrow.partition("]")[0]) and "objective ~1.000000" in wide and wide.endswith("passes")
+    assert least == "pass 3"
+
+
+def test_reading_is_told_now_and_then(capsys):
+    """Where there is no terminal at 100,000 sentences, 200,000, 400,000: a file of any size takes few lines."""
+    console = progress.Console()
+    for n in range(0, 500_000, 20_000):
+        console.reading("train.txt", n)
+    assert capsys.readouterr().err.splitlines() == [f"reading train.txt: {n}00,000 sentences" for n in (1, 2, 4)]
+
+
+def test_what_is_read_is_told_in_both_ways_of_reading(train_file, monkeypatch):
+    """The last that is heard is no more than what there is, whether sentences are looked at or not."""
+    monkeypatch.setattr(encode, "TOLD", 7)
+    for look in (None, lambda sentence: None):
+        heard = []
+        encode.read_corpus(str(train_file), template=builtin("chunk"), look=look, told=lambda *told: heard.append(told))
+        counts = [n for _, n in heard]
+        assert counts == sorted(counts) and 0 < counts[-1] <= 40 and {source for source, _ in heard} == {str(train_file)}
 
 
 def test_quiet_is_quiet(crftrain, train_file):

@@ -5,6 +5,7 @@ import os
 import signal
 import stat
 import sys
+import time
 from datetime import date, datetime
 
 import click
@@ -14,6 +15,9 @@ from ..training.signals import StopSignal
 from .bar import LogBar
 
 EACH, GROWTH = 8, 1.25  # where there is no terminal: each of the first steps, then ever fewer
+MUCH = 100_000  # sentences: who reads as many without a terminal is told, and again at twice as many
+INTERVAL = 0.5  # seconds between two looks at the reading, and before the first
+NARROW = 80  # columns, where the terminal does not say
 
 
 class Console(Observer):
@@ -24,7 +28,7 @@ class Console(Observer):
 
     def __init__(self, first="", *, verbose=False):
         self.step_name, self.bar, self.first, self.verbose = "pass", None, first, verbose
-        self.moving, self.next = LogBar(), 1
+        self.moving, self.next, self.much, self.shown = LogBar(), 1, MUCH, time.monotonic()
 
     def say(self, text):
         self._close()
@@ -37,16 +41,32 @@ class Console(Observer):
             self.first = ""
 
     def step(self, progress):
-        step = progress.step
-        text = f"{self.step_name} {progress.iteration}  objective {'' if step.exact else '~'}{step.objective:.6f}{_distance(progress)}"
-        if progress.dev:
-            name = "f1" if "f1" in progress.dev else "accuracy"
-            text += f"  dev {name} {progress.dev[name]:.2f}"
-        text += f"  {progress.passes:.1f} passes  {progress.seconds:.1f} s" + (f"  {step.note}" if step.note else "")
-        if not self.verbose and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-            self._show("  ".join(filter(None, (text, self.moving.text(progress)))))
+        if not self.verbose and _moves():
+            self._show(fitting(self._parts(progress, short=True), _columns()))
         elif self.verbose or progress.iteration >= self.next:
             self.next = max(progress.iteration + 1, int(GROWTH * progress.iteration) if progress.iteration >= EACH else 0)
+            click.echo("  ".join(self._parts(progress)), err=True)
+
+    def _parts(self, progress, *, short=False):
+        """What a step has to tell; short: what matters most comes first."""
+        step, dev = progress.step, progress.dev or {}
+        objective = f"objective {'' if step.exact else '~'}{step.objective:.6f}"
+        scores = [f"dev {name} {dev[name]:.2f}" for name in ("f1", "accuracy") if name in dev][:1]
+        first, passes, seconds = f"{self.step_name} {progress.iteration}", f"{progress.passes:.1f} passes", f"{progress.seconds:.1f} s"
+        if short:
+            parts = first, _distance(progress, ""), self.moving.text(progress), *scores, seconds, objective, passes, step.note
+        else:
+            parts = first, objective, _distance(progress, " of the optimum"), *scores, passes, seconds, step.note
+        return [part for part in parts if part]
+
+    def reading(self, source, sentences):
+        text = f"reading {source}: {sentences:,} sentences"
+        if _moves():
+            if time.monotonic() - self.shown > INTERVAL:
+                self.shown = time.monotonic()
+                self._show(fitting([text], _columns()))
+        elif sentences >= self.much:
+            self.much = 2 * sentences
             click.echo(text, err=True)
 
     def _show(self, text):
@@ -62,12 +82,34 @@ class Console(Observer):
             self.bar = None
 
 
-def _distance(progress):
+def _distance(progress, of):
     """How far from the optimum, and where that will be enough."""
     if progress.distance is None:
         return ""
     goal = f", to be {percent(progress.goal)}" if progress.goal and progress.distance > progress.goal else ""
-    return f"  within {'' if progress.proved else '~'}{percent(progress.distance)} of the optimum{goal}"
+    return f"within {'' if progress.proved else '~'}{percent(progress.distance)}{of}{goal}"
+
+
+def _moves():
+    """Whether there is a terminal on which a line can change."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _columns():
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or NARROW
+    except (OSError, ValueError):
+        return NARROW
+
+
+def fitting(parts, width):
+    """As many parts as a line of that width has room for, the first cut to it."""
+    line = parts[0][: width - 1]
+    for part in parts[1:]:
+        if len(line) + 2 + len(part) >= width:
+            break
+        line += "  " + part
+    return line
 
 
 def say_now(text):

@@ -29,6 +29,8 @@ from .template import Template
 
 __all__ = ["Corpus", "CorpusBuilder", "Encoder", "Observations", "StringTable", "Vocabulary", "expand", "read_corpus"]
 
+TOLD = 5000  # sentences, after which it is told how many have been read
+
 
 @dataclass
 class Observations:
@@ -99,8 +101,11 @@ class Vocabulary:
     legal: Legal | None = None  # which labellings there are; None: all
 
 
-def read_corpus(paths, *, template=None, format="conll", label_column=-1, encoding="utf-8", min_freq=0, look=None, form=None):
-    """(Corpus, Vocabulary) of one or more files; conll without a template takes one that suits the data. look(sentence) sees each."""
+def read_corpus(paths, *, template=None, format="conll", label_column=-1, encoding="utf-8", min_freq=0, look=None, form=None, told=None):
+    """(Corpus, Vocabulary) of one or more files; conll without a template takes one that suits the data. look(sentence) sees each.
+
+    told(path, n) hears now and then how many sentences of a file have been read.
+    """
     if format not in ("conll", "items"):
         raise ValueError(f"format {format!r}")
     if format == "items" and template is not None:
@@ -108,7 +113,7 @@ def read_corpus(paths, *, template=None, format="conll", label_column=-1, encodi
     vocabulary = Vocabulary([], StringTable(), StringTable(), template, format, 0, 0, form)
     builder = CorpusBuilder(vocabulary, label_column=label_column)
     for path in [paths] if isinstance(paths, str) else paths:
-        if not builder.add_file(path, encoding=encoding, look=look):
+        if not builder.add_file(path, encoding=encoding, look=look, told=told):
             raise DataError(source_name(path), "no sentences", "one token a line and a blank line after each sentence")
     return without_rare(builder.take(), vocabulary, min_freq), vocabulary
 
@@ -140,16 +145,22 @@ class CorpusBuilder:
         v = self.vocabulary
         return len(self._labels), len(v.attributes) + len(v.pair_attributes)
 
-    def add_file(self, path, *, encoding="utf-8", look=None):
+    def add_file(self, path, *, encoding="utf-8", look=None, told=None):
         """The number of sentences in it."""
-        if look is None and self.vocabulary.form is None and self.vocabulary.format == "conll":
-            return sum(map(self._add_run, runs(path, encoding=encoding)))
         n = 0
+        if look is None and self.vocabulary.form is None and self.vocabulary.format == "conll":
+            for run in runs(path, encoding=encoding):
+                n += self._add_run(run)
+                if told is not None:
+                    told(run.source, n)
+            return n
         for sentence in sentences(path, encoding=encoding, form=self.vocabulary.form):
             self.add(sentence)
             if look is not None:
                 look(sentence)
             n += 1
+            if told is not None and n % TOLD == 0:
+                told(sentence.source, n)
         return n
 
     def _add_run(self, run):

@@ -37,6 +37,9 @@ class Observer:
     def say(self, text):
         pass
 
+    def reading(self, source, sentences):
+        """So many sentences of a file have been read."""
+
     def start(self, event, step_name):
         pass
 
@@ -68,6 +71,10 @@ class Observers(Observer):
     def say(self, text):
         for observer in self.observers:
             observer.say(text)
+
+    def reading(self, source, sentences):
+        for observer in self.observers:
+            observer.reading(source, sentences)
 
     def start(self, event, step_name):
         for observer in self.observers:

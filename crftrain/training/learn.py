@@ -91,6 +91,7 @@ def read(settings, observer=SILENT, kept=None):
         encoding=settings.encoding,
         min_freq=settings.min_freq,
         look=kept.look if kept.wanted else None,
+        told=observer.reading,
         form=form,
     )
     if settings.rules:
