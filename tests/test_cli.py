@@ -304,7 +304,7 @@ def test_what_is_read_is_told_in_both_ways_of_reading(train_file, monkeypatch):
     monkeypatch.setattr(encode, "TOLD", 7)
     for look in (None, lambda sentence: None):
         heard = []
-        encode.read_corpus(str(train_file), template=builtin("chunk"), look=look, told=lambda *told: heard.append(told))
+        encode.read_corpus(str(train_file), template=builtin("chunk"), look=look, told=lambda *told, heard=heard: heard.append(told))
         counts = [n for _, n in heard]
         assert counts == sorted(counts) and 0 < counts[-1] <= 40 and {source for source, _ in heard} == {str(train_file)}
 
