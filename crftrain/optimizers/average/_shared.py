@@ -53,10 +53,30 @@ LIGHTER = "--table mixed, --table-precision single, --min-freq 2, --features obs
 SEEN = {"pace_seen": (np.float64, (5,))}  # infinite before the first look
 
 
-class AveragedGradient(Optimiser):
-    """An algorithm around TableSteps: a step is n draws."""
+class Remembering(Optimiser):
+    """What remembers gradients to reduce the variance of its steps: it bounds the optimum by them, and keeps them for another strength."""
 
     resumable = movable = True
+
+    def lower_bound(self):
+        """By the distributions whose gradients are remembered."""
+        return self.bound
+
+    def move_to(self, objective):
+        """The next strength of a path, with all that is known of the sequences."""
+        self.objective, self.bound = objective, -np.inf
+        self.pace.forget()
+        self.steps.move_to(objective)
+
+    def state(self):
+        return {**self.steps.state(), "w": np.array(self.w), "pace_seen": np.array(self.pace.state())}
+
+    def state_shapes(self):
+        return SEEN
+
+
+class AveragedGradient(Remembering):
+    """An algorithm around TableSteps: a step is n draws."""
 
     def __init__(self, objective, w, rng, steps, *, table, table_precision, sampling, skip, batch, first_pass, initial_constant):
         super().__init__(objective, w, rng)
@@ -95,10 +115,6 @@ class AveragedGradient(Optimiser):
         self.bound, self.dual = self.steps.lower_bound()
         return Step(self._objective(), self.objective.gap(self.w, gradient))
 
-    def lower_bound(self):
-        """By the distributions whose marginals the table has."""
-        return self.bound
-
     def _slope(self, gap):
         """The gap that d/n stands for; with l1 that of the subgradient of least norm."""
         if not self.objective.l1 or not np.isfinite(gap):
@@ -116,18 +132,6 @@ class AveragedGradient(Optimiser):
         if not np.isfinite(objective):
             raise TrainingError("this pass", f"the objective is {objective}", "weights of moderate size")
         return objective
-
-    def move_to(self, objective):
-        """The next strength of a path, with all that is known of the sequences (the table, d, m)."""
-        self.objective, self.bound = objective, -np.inf
-        self.pace.forget()
-        self.steps.move_to(objective)
-
-    def state(self):
-        return {**self.steps.state(), "w": np.array(self.w), "pace_seen": np.array(self.pace.state())}
-
-    def state_shapes(self):
-        return SEEN
 
     def restore(self, state):
         self.w[:] = state["w"]

@@ -13,18 +13,14 @@ References: Johnson and Zhang 2013; Schmidt et al. 2015, section 7.
 
 import math
 
-import numpy as np
-
-from ..base import Algorithm, Optimiser, Option, Step
+from ..base import Algorithm, Option, Step
 from ._pace import Pace
 from ._sampling import SAMPLERS
-from ._shared import BATCH, INITIAL, SAMPLING, SEEN, SKIP, blocks_by_sequence, keep_pace, vectors
+from ._shared import BATCH, INITIAL, SAMPLING, SKIP, Remembering, blocks_by_sequence, keep_pace, vectors
 from ._svrg import SvrgSteps
 
 
-class Svrg(Optimiser):
-    resumable = movable = True
-
+class Svrg(Remembering):
     def __init__(self, objective, w, rng, *, sampling, skip, batch, initial_constant, mixed):
         super().__init__(objective, w, rng)
         order = rng.permutation(-(-objective.n_sequences // batch)) if mixed and not w.any() else None
@@ -42,22 +38,6 @@ class Svrg(Optimiser):
         self.bound, self.dual = self.steps.lower_bound()
         keep_pace(self, objective)
         return Step(objective, gap, note=self.pace.note)
-
-    def lower_bound(self):
-        """By the distributions at the anchor."""
-        return self.bound
-
-    def move_to(self, objective):
-        """The next strength of a path, from the same anchor."""
-        self.objective, self.bound = objective, -math.inf
-        self.pace.forget()
-        self.steps.move_to(objective)
-
-    def state(self):
-        return {**self.steps.state(), "w": np.array(self.w), "pace_seen": np.array(self.pace.state())}
-
-    def state_shapes(self):
-        return SEEN
 
     def restore(self, state):
         self.w[:] = state["w"]
