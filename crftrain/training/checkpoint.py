@@ -176,9 +176,11 @@ def _check_array(name, array, dtype, shape, *, finite=True):
 
 
 def _check_generator(state, rng):
-    """The shape of numpy's own state; what its numbers are is the generator's to check; NumPy 1 lets a larger `uinteger` pass."""
+    """The shape of numpy's own state, and numbers that NumPy 1 would wrap; what they are else is the generator's to check."""
     own = rng.bit_generator.state
-    if _kinds(state) != _kinds(own) or state["bit_generator"] != own["bit_generator"] or not 0 <= state["uinteger"] < 2**32:
+    if _kinds(state) != _kinds(own) or state["bit_generator"] != own["bit_generator"]:
+        raise ValueError("the random generator's state")
+    if min(state["state"].values()) < 0 or not 0 <= state["uinteger"] < 2**32:
         raise ValueError("the random generator's state")
 
 
