@@ -2,6 +2,8 @@
 
 import json
 import random
+import shlex
+from pathlib import Path
 
 import pytest
 
@@ -304,3 +306,27 @@ def test_columns_in_another_scheme_and_with_tabs_have_probabilities_too(tagging)
 @pytest.mark.parametrize("words", ["--inline --score", "--format pipes --score", "--tabs --marginals all", "--scheme ioe1 --marginals all"])
 def test_what_has_no_place_in_an_output_is_refused(tagging, words):
     assert tagging(*words.split(), "m.bin", "a.txt").status == 2
+
+
+def test_the_commands_of_the_page_on_data_run(crftrain, tmp_path):
+    columns = "Ada B-P\nLovelace I-P\nwrote O\n\n" * 5
+    for name, text in (("train.txt", columns), ("test.txt", columns), ("train.conllu", CONLLU * 3), ("test.conllu", CONLLU)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert crftrain("learn", "-q", "-t", "pos", "-m", "model.bin", "train.txt").status == 0
+    assert crftrain("learn", "-q", "-t", "pos", "-m", "ner.bin", "train.txt").status == 0
+    (tmp_path / "tagged.txt").write_bytes(crftrain("tag", "model.bin", "test.txt").out)
+    page = (Path(__file__).parent.parent / "docs" / "data.md").read_text(encoding="utf-8")
+    commands = [line.strip() for line in page.splitlines() if line.startswith("    crftrain ")]
+    assert len(commands) > 10
+    for command in commands:
+        line, _, target = command.partition(" > ")
+        out = None
+        for part in line.split(" | "):
+            words = shlex.split(part)[1:]
+            if words[:1] == ["convert"] and "pipes" in words:
+                (tmp_path / words[-1]).write_text("Ada|B-P wrote|O\n")
+            ended = crftrain(*words, **({"input": out} if out is not None else {}))
+            assert ended.status == 0, (command, ended.err)
+            out = ended.out
+        if target:
+            (tmp_path / target).write_bytes(out)
