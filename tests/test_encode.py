@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crftrain.errors import DataError, TemplateError
-from crftrain.text.encode import Encoder, StringTable, expand, read_corpus
-from crftrain.text.read import Sentence, sentences
+from crftrain.text.encode import Encoder, StringTable, expand, expand_runs, read_corpus
+from crftrain.text.read import Run, Sentence, sentences
 from crftrain.text.template import Template, builtin
 
 PLAIN = Template.parse("U0:%x[0,0]\nB\n", "t.txt")
@@ -617,3 +617,18 @@ def test_runs_of_bytes_and_single_sentences_make_the_same_corpus(text, chosen):
         return [array.tolist() for array in corpus.arrays()], vocabulary.attributes.names(), vocabulary.labels
 
     assert read() == read(look=lambda sentence: None)
+
+
+@given(text=st.lists(st.tuples(LINE, st.sampled_from(["\n", "\n", "\n\n", "\r\n\r\n"])).map("".join), max_size=12).map("".join))
+@settings(deadline=None)
+def test_items_of_runs_and_of_single_sentences_are_the_same(text):
+    def items(expanded, some):
+        out = []
+        try:
+            out.extend(b"\n".join([*lines, b"", b""]) if isinstance(lines, list) else lines for lines in expanded(some, PLAIN))
+        except DataError as error:
+            return b"".join(out), str(error)
+        return b"".join(out), None
+
+    run = Run(text.encode(), "t", 1)
+    assert items(expand_runs, [run, run]) == items(expand, itertools.chain(run.sentences(), run.sentences()))

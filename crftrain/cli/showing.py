@@ -1,6 +1,7 @@
 """dump, info, features, algorithms, completion: commands that show something."""
 
 import json
+import sys
 from itertools import chain
 
 import click
@@ -67,16 +68,17 @@ def features(files, template, dialect, label_column, encoding):
     \b
       crftrain features -t ner train.txt | head
     """
-    from ..text.encode import expand
-    from ..text.read import sentences
+    from ..text.encode import expand_runs
+    from ..text.read import runs
     from ..text.template import load
 
-    stream = chain.from_iterable(sentences(path, encoding=encoding) for path in inputs(files))
+    stream = chain.from_iterable(runs(path, encoding=encoding) for path in inputs(files))
     template = load(template, dialect)
     if not template.plain_transitions:
         click.echo("the template has no B line; items are always learnt with transitions", err=True)
-    for lines in expand(stream, template, label_column=label_column):
-        write_lines([*lines, ""])
+    for text in expand_runs(stream, template, label_column=label_column):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text)
 
 
 @click.command(cls=Command)

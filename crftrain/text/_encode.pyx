@@ -234,25 +234,62 @@ cdef class Columns(Builder):
 
     def items(self, sentence):
         """The sentence's lines in item format."""
-        cdef Py_ssize_t t, k
-        cdef int64_t length
-        cdef Records X = self.records
-        cdef const Line* template = <Line*> X.lines.data
+        cdef int64_t t
         cdef Growing line = Growing()
         self.cut(sentence)
-        X.intern()
+        self.records.intern()
         lines = []
-        for t in range(X.T):
+        for t in range(self.records.T):
             line.used = 0
-            write_escaped(line, (<Text*> X.labels.data)[t].at, (<Text*> X.labels.data)[t].length)
-            for k in range(X.n_node_lines):
-                line.push(b"\t", 1)
-                length = X.write(&template[k], t, self.out, 0)
-                write_escaped(line, self.out.data, length)
-            if line.used and line.data[line.used - 1] == b"\r":
-                line.push(b"\t", 1)     # else it would be read as part of the line end
+            self.write_items(t, line)
             lines.append(PyBytes_FromStringAndSize(line.data, line.used))
         return lines
+
+    def items_of_run(self, bytes text):
+        """(bytes, how many sentences, whether that is all) for the bytes of whole sentences, up to one with other columns."""
+        cdef Growing out = Growing()
+        cdef Rest rest
+        cdef Text line
+        cdef int64_t n = 0
+        self.buffer.used = 0
+        self.buffer.push(PyBytes_AsString(text), PyBytes_Size(text))
+        rest = Rest(self.buffer.data, self.buffer.data + self.buffer.used)
+        self.records.begin()
+        while next_line(&rest, &line):
+            if line.length:
+                if self.records.cut_line(line.at, line.at + line.length) != self.records.n_columns:
+                    return PyBytes_FromStringAndSize(out.data, out.used), n, False
+            elif self.records.T:
+                n += self.write_sentence(out)
+        if self.records.T:
+            n += self.write_sentence(out)
+        return PyBytes_FromStringAndSize(out.data, out.used), n, True
+
+    cdef int write_sentence(self, Growing out) except -1:
+        """The items of the sentence that has been cut; 1."""
+        cdef int64_t t
+        self.records.intern()
+        for t in range(self.records.T):
+            self.write_items(t, out)
+            out.push(b"\n", 1)
+        out.push(b"\n", 1)
+        self.records.begin()
+        return 1
+
+    cdef int write_items(self, int64_t t, Growing line) except -1:
+        """Token t's label and attributes."""
+        cdef Py_ssize_t k, start = line.used
+        cdef int64_t length
+        cdef const Line* template = <const Line*> self.records.lines.data
+        cdef const Text* label = <const Text*> self.records.labels.data + t
+        write_escaped(line, label.at, label.length)
+        for k in range(self.records.n_node_lines):
+            line.push(b"\t", 1)
+            length = self.records.write(&template[k], t, self.out, 0)
+            write_escaped(line, self.out.data, length)
+        if line.used > start and line.data[line.used - 1] == b"\r":
+            line.push(b"\t", 1)     # else it would be read as part of the line end
+        return 0
 
     cdef int cut(self, sentence) except -1:
         """Lines to cells."""

@@ -381,19 +381,46 @@ def _first_field(line):
 
 def expand(sentences, template, *, label_column=-1):
     """Yield the lines of each sentence in item format: label TAB attribute TAB attribute ..., with \\: and \\\\ for : and \\."""
-    for line in template.bigrams:
-        raise TemplateError(template.place(line), "a line for label pairs with macros, which items cannot express", "a plain B line")
-    for line in template.unigrams:
-        if any(isinstance(piece, bytes) and b"\t" in piece for piece in line.pieces):
-            raise TemplateError(template.place(line), "a tab, which ends an attribute in items", "a space")
-    vocabulary = Vocabulary([], StringTable(), StringTable(), template, "conll", 0, 0)
-    builder = Columns(template, StringTable(), StringTable(), StringTable(), learn=False)
-    first = source = None
+    expansion = _Expansion(template, label_column)
     for sentence in sentences:
+        expansion.turn_to(sentence)
+        yield expansion.builder.items(sentence)
+
+
+def expand_runs(runs, template, *, label_column=-1):
+    """Yield the same of Runs as bytes, an empty line after each sentence."""
+    expansion = _Expansion(template, label_column)
+    for run in runs:
+        found = run.sentences()
+        first = next(found, None)
         if first is None:
-            first = sentence
-            _settle_columns(vocabulary, sentence, label_column)
-        if sentence.source != source:
-            builder.expect(vocabulary.n_columns, vocabulary.label_column, _as_in(first, sentence, vocabulary.n_columns))
-            source = sentence.source
-        yield builder.items(sentence)
+            continue
+        expansion.turn_to(first)
+        text, n, whole = expansion.builder.items_of_run(run.text)
+        yield text
+        for sentence in () if whole else islice(run.sentences(), n, None):  # the first of them is odd
+            yield b"\n".join([*expansion.builder.items(sentence), b"", b""])
+
+
+class _Expansion:
+    """Columns for expand, made to expect the lines of a source."""
+
+    def __init__(self, template, label_column):
+        for line in template.bigrams:
+            raise TemplateError(template.place(line), "a line for label pairs with macros, which items cannot express", "a plain B line")
+        for line in template.unigrams:
+            if any(isinstance(piece, bytes) and b"\t" in piece for piece in line.pieces):
+                raise TemplateError(template.place(line), "a tab, which ends an attribute in items", "a space")
+        self.vocabulary, self.label_column = Vocabulary([], StringTable(), StringTable(), template, "conll", 0, 0), label_column
+        self.builder = Columns(template, StringTable(), StringTable(), StringTable(), learn=False)
+        self.first = self.source = None
+
+    def turn_to(self, sentence):
+        """Expect the lines of the sentence's source."""
+        v = self.vocabulary
+        if self.first is None:
+            self.first = sentence
+            _settle_columns(v, sentence, self.label_column)
+        if sentence.source != self.source:
+            self.builder.expect(v.n_columns, v.label_column, _as_in(self.first, sentence, v.n_columns))
+            self.source = sentence.source
