@@ -1,0 +1,117 @@
+"""newton-cg under l1: its ends satisfy Karush, Kuhn and Tucker, zeros are exact."""
+
+import numpy as np
+import pytest
+from problems import KINDS, kind, larger
+
+from crftrain import optimizers
+from crftrain.training.loop import Limits, fit
+from crftrain.training.proof import Goal
+
+
+def assert_optimal(problem, w, near):
+    """g = -l1 sign(w) where w is not zero, |g| <= l1 where it is, for all weights."""
+    g, l1 = np.empty_like(w), problem.l1
+    problem.value_and_gradient(w, g)
+    on = w != 0
+    np.testing.assert_allclose(g[on], -l1 * np.sign(w[on]), atol=near)
+    assert (np.abs(g[~on]) <= l1 + near).all()
+    assert (w[np.abs(g) < l1 - 1e-5] == 0).all()
+
+
+def solved(name, made, *, l1, l2, tol=1e-8, steps=3000, threads=1, **options):
+    """(problem, w, outcome); penalties are multiples of 1/n."""
+    n, algorithm = made.corpus.n_sequences, optimizers.get(name)
+    problem = made.problem(l1=l1 / n, l2=l2 / n, threads=threads)
+    w = np.zeros(problem.n_features)
+    optimiser = algorithm.make(problem, w, np.random.default_rng(1), **{**algorithm.defaults(), **options})
+    return problem, w, fit(problem, optimiser, tol=Goal(slope=tol), monitors=[Limits(steps=steps)])
+
+
+# ---- optima
+
+
+@pytest.mark.parametrize("l2", [1.0, 0.1])
+@pytest.mark.parametrize("name", KINDS)
+def test_the_end_of_newton_satisfies_the_conditions_of_karush_kuhn_and_tucker(name, l2):
+    problem, w, outcome = solved("newton-cg", kind(name, seed=4), l1=0.3, l2=l2, tol=1e-7, steps=300)
+    assert outcome.reason == "converged"
+    assert_optimal(problem, w, 2e-7)
+
+
+@pytest.mark.parametrize("l1, l2", [(0.5, 0.0), (2.0, 0.0), (0.5, 1.0), (5.0, 0.1)])
+def test_all_meet_at_owlqns_optimum_and_its_zeros(l1, l2):
+    """No weight is left out that the optimum has."""
+    made, reached = larger(), {}
+    for name in ("owlqn", "newton-cg"):
+        problem, w, outcome = solved(name, made, l1=l1, l2=l2)
+        assert outcome.reason == "converged", name
+        reached[name] = w
+    f = {name: problem.exact(w)[0] for name, w in reached.items()}
+    assert f["newton-cg"] == pytest.approx(f["owlqn"], rel=1e-10)
+    assert 0 < np.count_nonzero(reached["newton-cg"]) < 0.9 * len(w)
+    if l2:
+        np.testing.assert_allclose(reached["newton-cg"], reached["owlqn"], atol=1e-5)
+        assert np.mean((reached["newton-cg"] == 0) == (reached["owlqn"] == 0)) > 0.98
+
+
+@pytest.mark.parametrize("name", ["newton-cg"])
+def test_l1_beyond_the_first_gradient_leaves_zero(name):
+    made = larger()
+    problem = made.problem(l2=1 / 80, l1=1.0)
+    w, algorithm = made.weights(1), optimizers.get(name)
+    optimiser = algorithm.make(problem, w, np.random.default_rng(1), **algorithm.defaults())
+    assert fit(problem, optimiser, tol=Goal(slope=1e-6), monitors=[Limits(steps=200)]).reason == "converged"
+    assert not w.any()
+
+
+@pytest.mark.parametrize("options", [{"hessian_share": 1.0}, {"precondition": False}, {"cache": 0}, {"hvp": "ad"}])
+def test_newtons_options_change_no_optimum(options):
+    made = larger()
+    problem, w, _ = solved("newton-cg", made, l1=0.5, l2=1.0, **options)
+    assert_optimal(problem, w, 1e-7)
+
+
+def test_newton_without_l1_is_newton():
+    made, ends = larger(), []
+    for l1 in (0.0, 1e-300):  # the orthants, but nothing to keep a weight in one
+        problem, w, outcome = solved("newton-cg", made, l1=l1, l2=1.0)
+        assert outcome.reason == "converged"
+        ends.append(w)
+    np.testing.assert_allclose(ends[1], ends[0], atol=1e-6)
+
+
+def test_newton_begun_at_the_optimum_stays_there():
+    made = larger()
+    problem, w, _ = solved("newton-cg", made, l1=0.5, l2=1.0)
+    optimum, algorithm = w.copy(), optimizers.get("newton-cg")
+    step = algorithm.make(problem, w, np.random.default_rng(2), **algorithm.defaults()).step()
+    assert step.gap <= 1e-7
+    assert (w == optimum).all()
+
+
+# ---- the same bits, and another strength
+
+
+@pytest.mark.parametrize("name", ["newton-cg"])
+def test_the_same_seed_gives_the_same_bytes(name):
+    one, other = (solved(name, larger(), l1=0.5, l2=0.5, steps=8)[1] for _ in range(2))
+    assert one.tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("name", ["newton-cg"])
+def test_a_run_that_is_taken_up_again_ends_in_the_same_bytes(name):
+    made, algorithm = larger(), optimizers.get(name)
+    problem, ends = made.problem(l1=0.005, l2=0.01), []
+    for breaks in (False, True):
+        w, rng = np.zeros(problem.n_features), np.random.default_rng(1)
+        optimiser = algorithm.make(problem, w, rng, **algorithm.defaults())
+        for k in range(9):
+            if breaks and k == 4:
+                state = {key: np.array(value) for key, value in optimiser.state().items()}
+                w = np.zeros(problem.n_features)
+                optimiser = algorithm.make(problem, w, rng, **algorithm.defaults())
+                optimiser.restore(state)
+            optimiser.step()
+        ends.append(w.tobytes())
+    assert ends[0] == ends[1]
