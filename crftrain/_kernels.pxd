@@ -38,6 +38,9 @@ cdef extern from "_simd.h":     # where each of them is explained
         const double* S         # M - base
         const double* M
 
+    ctypedef struct Owing:
+        double sum, length, rate
+
     enum: LANES
 
     ctypedef struct Simd:
@@ -90,6 +93,9 @@ cdef extern from "_simd.h":     # where each of them is explained
         void lanes_backward(int L, const ArcRows*, double base, const double* x, const double* inverse_z, const double* rest, double* a,
                             double* v, double* b, double* edge) noexcept nogil
         void sum_records(int n, const float** rows, int m, const double** wide, int LP, double* psi) noexcept nogil
+        void settle_soft(const Occurrences*, const Blocks* v, const Blocks* d, Owing*, double sum, double length, double l1, double l2,
+                         int64_t first, int64_t T, int LP) noexcept nogil
+        void soften(int64_t n, double owed, double due, double l1, double l2, const double* rate, const double* d, double* v) noexcept nogil
 
     const Simd* crftrain_simd(const char* wish)
 

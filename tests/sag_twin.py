@@ -22,6 +22,7 @@ from problems import Instance
 
 from crftrain import optimizers
 from crftrain.chain._problem import Problem
+from crftrain.optimizers.average._rates import rates
 from crftrain.training.learn import prepare
 from crftrain.training.settings import Settings
 
@@ -191,19 +192,23 @@ class Twin:
             self.left_out[u] -= 1
             return
         L = self.sampler.start(u, first)
-        if g @ g > FLAT:
+        if g @ self.along(g) > FLAT:
             L, doubled = self.search(u, f, g, L, halve=first and self.sampler.m == 1)
             self.satisfied[u] = 0 if doubled else self.satisfied[u] + 1
             if self.skipping and not doubled:
                 self.left_out[u] = 2 ** (self.satisfied[u] - 1)
         self.sampler.found(u, L)
 
+    def along(self, g):
+        """The direction of trials."""
+        return g
+
     def search(self, u, f, g, L, *, halve):
         """(L, whether it was doubled); halve: one that holds at once may be far too large."""
 
         def holds(L):
             self.passes += self.units.share[u]
-            return self.units.value(u, self.w - g / L) <= f - g @ g / (2 * L)
+            return self.units.value(u, self.w - self.along(g) / L) <= f - g @ self.along(g) / (2 * L)
 
         doubled = False
         while not holds(L):
@@ -240,6 +245,47 @@ class Sag(Twin):
         self.remember(u, self.visit(u))
         alpha = self.sampler.step()
         self.w = (1 - alpha * self.l2) * self.w - alpha / self.sampler.m * self.d
+
+
+class ProximalSag(Twin):
+    """Under l1, weight by weight: each has a rate, and owes steps since a unit last had its block, which it pays as one."""
+
+    def __init__(self, made, rng, **options):
+        super().__init__(made, rng, **options)
+        corpus, layout, size = made.corpus, made.layout, len(self.w)
+        blocks, transitions = rates(corpus, layout, made.problem().gold_counts())
+        self.rate, block = np.ones(size), np.full(size, -1)  # of the transitions
+        nodes, pairs = (np.arange(len(ptr) - 1).repeat(np.diff(ptr)) for ptr in (layout.ptr, layout.pair_ptr))
+        self.rate[: layout.ptr[-1]], block[: layout.ptr[-1]] = blocks[nodes], nodes
+        self.rate[layout.transitions], block[layout.pair_ptr[0] :] = transitions, layout.n_attributes + pairs
+        self.block, self.paid, self.sum, self.length = block, np.zeros((2, size)), 0.0, 0.0
+        self.met, self.ran = [], 0
+        for problem in self.units.problems:
+            own = problem.sequences.corpus
+            later = () if own.pairs is None else layout.n_attributes + own.pairs.attr
+            self.met.append(np.isin(block, np.concatenate([[-1], own.nodes.attr, later])))
+
+    def along(self, g):
+        return self.rate * g
+
+    def pay(self, which):
+        owed, due = (self.rate * (now - before) for now, before in zip((self.sum, self.length), self.paid, strict=True))
+        w = soft(self.w - owed * self.d, due * self.l1) / (1 + due * self.l2)
+        self.w = np.where(which, w, self.w)
+        self.paid[:, which] = [[self.sum], [self.length]]
+
+    def step(self):
+        u = self.draw()
+        self.pay(self.met[u])
+        self.remember(u, self.visit(u))
+        alpha = self.sampler.step() * self.longer
+        self.sum, self.length = self.sum + alpha / self.sampler.m, self.length + alpha
+
+    def run(self, steps):
+        self.longer = 2.0 if self.ran >= 6 * self.n else 1.0
+        super().run(steps)
+        self.ran += steps
+        self.pay(np.ones(len(self.w), bool))
 
 
 class Saga(Twin):

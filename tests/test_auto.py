@@ -34,7 +34,8 @@ def test_counts_decide():
     assert choose(counts(), 4)[0] == "sag"
     assert choose(counts(), 4, threads=2)[0] == "sag"
     assert choose(counts(), 4, threads=4)[0] == "newton-cg"
-    assert choose(counts(), 4, l1=0.1)[0] == "owlqn"
+    assert choose(counts(), 4, l1=0.1)[0] == "sag"
+    assert choose(counts(), 1e-9, l1=0.1)[0] == choose(counts(), 4, l1=0.1, l2=0.0)[0] == "owlqn"
 
 
 def test_a_table_that_is_too_large_has_several_sequences_in_an_entry_and_else_there_is_another_method():

@@ -162,7 +162,7 @@ REFUSED = [
     ("ngd", {"update": "u1", "transform": "erf"}, (1.0, 0.0), {}, "--update u1"),
     ("sag", {}, (1.0, 0.0), {"stream": True}, "sag cannot learn from a stream; these can: psa, sgd"),
     ("lbfgs", {}, (1.0, 0.0), {"checkpoint": True}, "lbfgs cannot be resumed"),
-    ("sag", {}, (1.0, 1.0), {}, "sag cannot solve --l1; these can: "),
+    ("lbfgs", {}, (1.0, 1.0), {}, "lbfgs cannot solve --l1; these can: "),
     ("oeg", {}, (0.0, 0.0), {}, "oeg needs --lambda above 0"),
     ("ap", {}, (1.0, 0.0), {}, "ap has no penalty"),
 ]

@@ -40,6 +40,7 @@ def everything():
         one = larger(labels=n_labels, sequences=20, values=n_labels == 9)
         for name, penalties in PER_SEQUENCE.items():
             out[f"{name}, {n_labels} labels"] = trained(name, one, 3, **penalties)
+        out[f"sag under l1, {n_labels} labels"] = trained("sag", one, 3, l2=0.1, l1=0.01)
     return out
 
 

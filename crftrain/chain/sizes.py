@@ -19,6 +19,7 @@ def sizes(corpus, layout):
         n_features=layout.n_features,
         n_pair_features=len(layout.pair),
         n_pairs=layout.n_pairs,
+        n_blocks=layout.n_blocks,
         n_occurrences=len(nodes.attr),
         n_touched=touched,
         listed_bytes=listed_bytes(corpus, layout),

@@ -58,6 +58,10 @@ typedef struct {
 
 #define LANES 8 /* sequences side by side */
 
+typedef struct { /* what a block has paid of steps that end with a soft threshold */
+    double sum, length, rate;
+} Owing;
+
 typedef struct {
     const char *name;
 
@@ -176,6 +180,14 @@ typedef struct {
 
     /* psi = the sum of n rows of LP floats and m rows of LP doubles */
     void (*sum_records)(int n, const float *const *rows, int m, const double *const *wide, int LP, double *psi);
+
+    /* Settle proximal steps, S the soft threshold: v = S(v - rate owed d, rate due l1) / (1 + rate due l2), owed = sum - its last value,
+     * due = length - its last value. */
+    void (*settle_soft)(const Occurrences *o, const Blocks *v, const Blocks *d, Owing *owing, double sum, double length, double l1,
+                        double l2, int64_t first, int64_t T, int LP);
+
+    /* the same over n weights, n a multiple of 8, with a rate for each */
+    void (*soften)(int64_t n, double owed, double due, double l1, double l2, const double *rate, const double *d, double *v);
 } Simd;
 
 /* base, v3 (AVX2 and FMA) or v4 (AVX-512); "" picks the best one. NULL where the CPU lacks what was wished for. */

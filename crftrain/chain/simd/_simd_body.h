@@ -641,6 +641,7 @@ static void FN(exchange)(int64_t n, double *x, float *memory) {
 #include "_simd_rates.h"
 #include "_simd_table.h"
 #include "_simd_adagrad.h"
+#include "_simd_soft.h"
 #include "_simd_arcs.h"
 
 static const Simd FN(table) = {
@@ -653,6 +654,7 @@ static const Simd FN(table) = {
     .arcs_forward = FN(arcs_forward), .arcs_backward = FN(arcs_backward), .arcs_tangent = FN(arcs_tangent), .log_sum = FN(log_sum),
     .arcs_viterbi = FN(arcs_viterbi), .lanes_forward = FN(lanes_forward), .lanes_backward = FN(lanes_backward),
     .sum_records = FN(sum_records),
+    .settle_soft = FN(settle_soft), .soften = FN(soften),
 };
 
 #undef V

@@ -25,3 +25,7 @@ cdef class SampledSteps(Sequential):
 cdef class TableSteps(SampledSteps):
     cdef readonly Table table
     cdef Gradient gradient              # while refresh() sums it
+
+
+cdef class SagSteps(TableSteps):
+    pass

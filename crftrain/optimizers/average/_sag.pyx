@@ -75,10 +75,15 @@ cdef class SampledSteps(Sequential):
         """Of those seen, each at its last visit."""
         return float(np.sum(self.losses)) / max(1, self.sampler.seen)
 
-    def lower_bound(self):
-        """(the best bound of the optimum, the dual at its point), which d is of: a unit not seen has its labels."""
+    def mean_gradient(self):
+        """d/n, as a vector."""
         g = self.lazy.d_in_vector()
         g /= self.n_units
+        return g
+
+    def lower_bound(self, g=None):
+        """(the best bound of the optimum, the dual at its point), which d is of: a unit not seen has its labels. g: d/n, if known."""
+        g = self.mean_gradient() if g is None else g
         entropy = float(np.mean(self.entropies))
         return lower_bound(entropy, g, l2=self.l2, l1=self.problem.l1), dual(entropy, g, l2=self.l2, l1=self.problem.l1)
 
@@ -111,7 +116,7 @@ cdef class SampledSteps(Sequential):
         self.sampler.restore(state)
         np.asarray(self.losses)[:] = state["losses"]
         np.asarray(self.entropies)[:] = state["entropies"]
-        self.pace = float(within(state, "pace", 0.0, 1.0)[0])
+        self.pace = float(within(state, "pace", 0.0, 2.0)[0])
         np.asarray(self.satisfied)[:] = within(state, "satisfied", 0, 2**30)
         np.asarray(self.skip)[:] = within(state, "skip", 0, 2**30)
         self.order = np.array(within(state, "order", 0, self.n_units - 1))
@@ -127,6 +132,10 @@ cdef class SampledSteps(Sequential):
 
 cdef class TableSteps(SampledSteps):
     """SAG and SAGA: a table whose sum is d."""
+
+    def bears(self):
+        """How much longer steps may be from now on than the constants allow."""
+        return 1.0
 
     def __init__(self, problem, w, rng, *, table, **options):
         """table(problem, units) makes one."""

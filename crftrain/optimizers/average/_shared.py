@@ -102,10 +102,14 @@ class AveragedGradient(Remembering):
             self.warm = False
             return self.refresh()
         self.steps.run(self.steps.n_units)
-        gap, objective = self._slope(self.steps.settle()), self._objective()
-        self.bound, self.dual = self.steps.lower_bound()
+        gap, objective, mean = self.steps.settle(), self._objective(), None
+        if self.objective.l1 and np.isfinite(gap):
+            mean = self.steps.mean_gradient()
+            gap = self.objective.gap(self.w, mean + self.objective.l2 * self.w)  # that of the subgradient of least norm
+        self.bound, self.dual = self.steps.lower_bound(mean)
         if self.steps.sampler.seen == self.steps.n_units:
             keep_pace(self, objective)
+        self.steps.pace = self.pace.length * self.steps.bears()
         return Step(objective, gap, exact=False, note=self.pace.note)
 
     def refresh(self):
@@ -114,15 +118,6 @@ class AveragedGradient(Remembering):
         gradient += self.objective.l2 * self.w
         self.bound, self.dual = self.steps.lower_bound()
         return Step(self._objective(), self.objective.gap(self.w, gradient))
-
-    def _slope(self, gap):
-        """The gap that d/n stands for; with l1 that of the subgradient of least norm."""
-        if not self.objective.l1 or not np.isfinite(gap):
-            return gap
-        gradient = self.steps.lazy.d_in_vector()
-        gradient /= self.steps.n_units
-        gradient += self.objective.l2 * self.w
-        return self.objective.gap(self.w, gradient)
 
     def _objective(self):
         w = self.w
@@ -142,6 +137,7 @@ class AveragedGradient(Remembering):
 
 def keep_pace(optimiser, objective):
     """Steps as long as the way that the dual has gone allows."""
-    if optimiser.pace.look(optimiser.dual if optimiser.objective.l2 else None, objective):
+    told = optimiser.objective.l2 and not optimiser.objective.l1  # under l1 the dual rises and falls by far more than f
+    if optimiser.pace.look(optimiser.dual if told else None, objective):
         optimiser.steps.search_anew()
     optimiser.steps.pace = optimiser.pace.length

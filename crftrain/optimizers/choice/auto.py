@@ -2,7 +2,8 @@
 
 Before the first step counts decide, the first of these that applies:
 
-    l1 above 0                                  owlqn
+    l1 above 0, lambda = 0                      owlqn
+    l1 above 0                                  sag, if it fits without entries of several sequences; else owlqn
     more than THREADS threads                   newton-cg, whose passes all threads share, if it fits
     sag fits into --max-memory                  sag; where its table takes too much, with 2, 4, .. MOST sequences in an entry, as long as
                                                 there are FEWEST entries
@@ -12,7 +13,8 @@ Before the first step counts decide, the first of these that applies:
 While sag runs its own estimate of the distance decides, pass by pass. It falls by a factor, the same for many passes; from
 the last WINDOW of them the passes that are left to GOAL follow. Where these are more than SLOW, as they are on few long
 sequences with few attributes, or where twice as many passes have not come nearer, newton-cg goes on from the weights that
-sag has reached. Nothing here looks at a clock or at what memory is free, so the same command has the same bytes.
+sag has reached; under l1 sag goes on, since there neither newton-cg nor owlqn gets on better. Nothing here looks at a clock or at what
+memory is free, so the same command has the same bytes.
 """
 
 import math
@@ -35,11 +37,12 @@ NAMES = ("sag", "newton-cg", "lbfgs", "owlqn")
 ALGORITHMS = {"sag": sag.ALGORITHM, "newton-cg": newton_cg.ALGORITHM, "lbfgs": lbfgs.ALGORITHM, "owlqn": owlqn.ALGORITHM}
 
 
-def choose(facts, max_memory, *, threads=1, l1=0.0):
+def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0):
     """(name, the options that are not the defaults, why) from counts alone."""
     room = max_memory * GIGABYTE
     if l1:
-        return "owlqn", {}, "for --l1"
+        need = sum(sag.ALGORITHM.memory(facts, sag.ALGORITHM.defaults()).values())
+        return ("sag", {}, "for --l1 with --lambda") if l2 and need <= room else ("owlqn", {}, "for --l1")
     newton = newton_options(facts, room)
     if threads > THREADS and newton is not None:
         return "newton-cg", newton, f"for {threads} threads"
@@ -72,7 +75,7 @@ class Auto(Optimiser):
     def __init__(self, objective, w, rng, *, max_memory):
         super().__init__(objective, w, rng)
         self.max_memory, self.facts = max_memory, sizes(objective.sequences.corpus, objective.layout)
-        name, options, why = choose(self.facts, max_memory, threads=objective.threads, l1=objective.l1)
+        name, options, why = choose(self.facts, max_memory, threads=objective.threads, l1=objective.l1, l2=objective.l2)
         self.told = [f"algorithm: {name}, {why} (-a chooses another)"]
         self.seen, self.passes = deque(maxlen=2 * WINDOW + 1), 0  # the logarithms of sag's last estimates; its passes
         self._turn_to(name, options)
@@ -106,7 +109,7 @@ class Auto(Optimiser):
         stuck = len(self.seen) == self.seen.maxlen and min(self.seen) == self.seen[0]  # while it swings the estimate may rise for a time
         left = (recent[-1] - math.log(GOAL)) / rate if rate > 0 else math.inf if stuck else 0
         options = newton_options(self.facts, self.max_memory * GIGABYTE)
-        if left > SLOW and options is not None and self.objective.l2:
+        if left > SLOW and options is not None and self.objective.l2 and not self.objective.l1:
             why = f"would take {left:,.0f} passes more" if left < 10_000 else "gets no nearer"
             self.told.append(f"algorithm: newton-cg from here on, as sag {why}")
             self._turn_to("newton-cg", options)
@@ -155,16 +158,16 @@ class Auto(Optimiser):
 
 def memory(facts, options):
     """That of the choice, as far as the counts tell."""
-    threads, l1 = getattr(facts, "threads", 1), getattr(facts, "l1", 0.0)
-    name, chosen, _ = choose(facts, options["max_memory"], threads=threads, l1=l1)
+    threads, l1, l2 = getattr(facts, "threads", 1), getattr(facts, "l1", 0.0), getattr(facts, "l2", 1.0)
+    name, chosen, _ = choose(facts, options["max_memory"], threads=threads, l1=l1, l2=l2)
     return ALGORITHMS[name].memory(facts, {**ALGORITHMS[name].defaults(), **chosen})
 
 
 class Choice(Algorithm):
     def check(self, options, l2, l1, *, stream=False, checkpoint=False):
-        """What is chosen for l1 cannot be resumed."""
+        """What is chosen for l1 without lambda cannot be resumed."""
         found = super().check(options, l2, l1, stream=stream, checkpoint=checkpoint)
-        return found + (owlqn_alone(l2, l1) if checkpoint and l1 else [])
+        return found + (owlqn_alone(l2, l1) if checkpoint and l1 and not l2 else [])
 
 
 def owlqn_alone(l2, l1):
@@ -184,7 +187,7 @@ ALGORITHM = Choice(
     tol=5e-7,
     passes=1000,
     details=(
-        "With --l1 it is owlqn; with more than 2 threads newton-cg; where sag's table fits into --max-memory, sag. If sag's rate\n"
+        "With --l1 alone it is owlqn; with more than 2 threads newton-cg; where sag's table fits into --max-memory, sag. If sag's rate\n"
         "says after 20 passes or more that 100 are not enough, newton-cg goes on from its weights. Counts decide, and the run's own\n"
         "numbers, no clock."
     ),

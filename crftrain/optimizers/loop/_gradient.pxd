@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from ..._kernels cimport Blocks, Lattice, Occurrences, Tokens
+from ..._kernels cimport Blocks, Lattice, Occurrences, Owing, Tokens
 from ..weights._lazy cimport LazyWeights
 
 
@@ -23,6 +23,7 @@ cdef class LocalGradient:
     cdef double[::1] pair_vector        # [pair weights] zero between two uses
     cdef double build(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil
     cdef void scores(self, int64_t first, int64_t T, double* psi) noexcept nogil
+    cdef double rate(self, const Owing* owing) noexcept nogil
     cdef void keep_present_labels(self) noexcept nogil
     cdef bint number(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil
     cdef bint room_to_number(self, int64_t n) noexcept nogil

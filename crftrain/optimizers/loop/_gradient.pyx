@@ -144,6 +144,23 @@ cdef class LocalGradient:
             square += x * x
         return square + simd.dot(X.places, X.edge, X.edge)
 
+    cdef double rate(self, const Owing* owing) noexcept nogil:
+        """g becomes r g, block by block; returns g.(r g) - g.g."""
+        cdef int64_t k, p
+        cdef double more = 0, r
+        cdef double* row
+        for k in range(self.n_dense):
+            r, row = owing[self.dense[k]].rate, self.rows + k * self.LP
+            for p in range(self.LP):
+                more += (r - 1) * row[p] * row[p]
+                row[p] *= r
+        for k in range(self.n_sparse):
+            r = owing[self.sparse[k]].rate
+            for p in range(self.ptr[k], self.ptr[k + 1]):
+                more += (r - 1) * self.w[p] * self.w[p]
+                self.w[p] *= r
+        return more
+
     cdef void keep_present_labels(self) noexcept nogil:
         """A row may hold numbers for weights that do not exist; here is the way for more labels than bits."""
         cdef const int64_t* ptr = self.lazy.v.nodes.ptr

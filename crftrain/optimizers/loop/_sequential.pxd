@@ -23,6 +23,7 @@ cdef class Sequential:
     cdef Transitions trial_transitions
     cdef double[::1] trial_trans, edge_sum
     cdef LocalGradient local
+    cdef const double* edge_slope       # [places] along which trials go
     cdef readonly int64_t n_units
     cdef readonly int64_t[::1] units    # [n_units+1] first sequence of each
     cdef double scale                   # units / sequences: the mean over units of their losses is f

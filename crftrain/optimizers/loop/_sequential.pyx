@@ -156,6 +156,7 @@ cdef class Sequential:
         if not lattice_fit(self.Y, self.length(u), self.s.pairs.ptr != NULL):
             return NAN
         square = self.square(u)
+        self.edge_slope = self.X.edge
         if not isnan(square):
             self.local.scores(self.first(u), self.length(u), self.Y.q)      # Y.q keeps psi(g)
         return square
@@ -184,7 +185,7 @@ cdef class Sequential:
         for k in range(T * self.X.LP):
             self.Y.psi[k] = self.X.psi[k] - h * self.Y.q[k]
         for k in range(size):
-            self.trial_trans[k] = self.lazy.trans[k] - h * self.X.edge[k]
+            self.trial_trans[k] = self.lazy.trans[k] - h * self.edge_slope[k]
         set_transitions(&self.trial)
         if self.s.pairs.ptr != NULL:
             for k in range(size, T * size):

@@ -1,0 +1,66 @@
+/* The loops of _simd.h for weights under l1; part of _simd_body.h. */
+
+/* x moved towards 0 by c, not past it */
+INLINE V FN(soft)(V x, V c) {
+    V none = SPREAD(0.0), above = x - c, below = x + c;
+    return PICK(GREATER(above, none), above, none) + PICK(GREATER(none, below), below, none);
+}
+
+INLINE double FN(soft_one)(double x, double c) { return x > c ? x - c : x < -c ? x + c : 0.0; }
+
+static void FN(settle_soft)(const Occurrences *o, const Blocks *v, const Blocks *d, Owing *owing, double sum, double length,
+                            double l1, double l2, int64_t first, int64_t T, int LP) {
+    const int64_t end = o->ptr[first + T], stride = v->stride, *const ptr = v->ptr;
+    const int32_t *const attr = o->attr, *const label = v->label;
+    const double *const d_rows = d->rows, *const d_w = d->w;
+    double *const v_rows = v->rows, *const v_w = v->w;
+    const int whole = v->whole;
+    for (int64_t t = first; t < first + T; t++) {
+        int64_t split = o->split[t], to = o->ptr[t + 1];
+        for (int64_t k = o->ptr[t]; k < to; k++) {
+            if (k + 24 < end) {
+                crf_prefetch(owing + attr[k + 24]);
+                if (!whole) crf_prefetch(ptr + attr[k + 24]);
+            }
+            if (k + 12 < end) {
+                int64_t next = attr[k + 12];
+                if (k + 12 < split)
+                    for (int j = 0; j < LP; j += 8) {
+                        crf_prefetch(v_rows + next * stride + j);
+                        crf_prefetch(d_rows + next * stride + j);
+                    }
+                else if (!whole) {
+                    crf_prefetch(v_w + ptr[next]);
+                    crf_prefetch(d_w + ptr[next]);
+                    crf_prefetch(label + ptr[next]);
+                }
+            }
+            int64_t a = attr[k];
+            Owing *own = owing + a;
+            double owed = own->rate * (sum - own->sum), due = own->rate * (length - own->length);
+            if (due == 0) continue;
+            own->sum = sum, own->length = length;
+            double threshold = due * l1, shrink = 1 / (1 + due * l2);
+            if (k >= split)
+                for (int64_t p = ptr[a]; p < ptr[a + 1]; p++) v_w[p] = shrink * FN(soft_one)(v_w[p] - owed * d_w[p], threshold);
+            else if (whole || v->present) {
+                double *x = v_rows + a * stride;
+                const double *y = d_rows + a * stride;
+                uint64_t bits = whole ? ~(uint64_t)0 : v->present[a];
+                for (int j = 0; j < LP; j += VW, bits = whole ? bits : bits >> VW)
+                    STORE(x + j, (V)((I)(shrink * FN(soft)(LOAD(x + j) - owed * LOAD(y + j), SPREAD(threshold))) & FN(lanes)(bits)));
+            } else
+                for (int64_t p = ptr[a]; p < ptr[a + 1]; p++) {
+                    double *x = v_rows + a * stride + label[p];
+                    *x = shrink * FN(soft_one)(*x - owed * d_rows[a * stride + label[p]], threshold);
+                }
+        }
+    }
+}
+
+static void FN(soften)(int64_t n, double owed, double due, double l1, double l2, const double *rate, const double *d, double *v) {
+    for (int64_t i = 0; i < n; i += VW) {
+        V r = LOAD(rate + i);
+        STORE(v + i, FN(soft)(LOAD(v + i) - owed * r * LOAD(d + i), due * l1 * r) / (1.0 + due * l2 * r));
+    }
+}
