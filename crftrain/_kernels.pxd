@@ -18,6 +18,7 @@ cdef extern from "_simd.h":     # where each of them is explained
         const int32_t* label
         int whole
         const uint64_t* present
+        double magic
 
     ctypedef struct Listed:
         const int64_t* ptr
@@ -65,6 +66,8 @@ cdef extern from "_simd.h":     # where each of them is explained
                            double l2, double* w) noexcept nogil
         double dot(int64_t n, const double* x, const double* y) noexcept nogil
         void axpy(int64_t n, double c, const double* x, double* y) noexcept nogil
+        double round_to(int64_t n, double c, double magic, const double* x, double* out) noexcept nogil
+        void add_rounded(int64_t n, double c, double magic, const double* x, double* y) noexcept nogil
         void tangent(int64_t T, int L, int LP, const double* M, const double* MT, const double* R, const double* RT, const double* a,
                      const double* b, const double* y, const double* r, double scale, double* u, double* A, double* B, double* du,
                      double* q, double* C, const double* soon, int64_t n_soon) noexcept nogil
@@ -175,7 +178,7 @@ cdef void backward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noe
 cdef void fill_pairs(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil       # P - gold, whatever the corpus has
 cdef double path_score(const Weights* W, const Tokens* s, int64_t i, const Lattice* X, const int32_t* y) noexcept nogil
 cdef void minus_gold(const Tokens* s, int64_t i, Lattice* X) noexcept nogil             # q, edge, P -= those of the gold labels
-cdef void scale_residual(Lattice* X, int64_t T, bint pairs, double scale) noexcept nogil
+cdef double round_residual(Lattice* X, int64_t T, bint pairs, double scale, double magic) noexcept nogil
 cdef double loss(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil           # -log p(y_i | x_i)
 cdef double loss_and_residual(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil
 cdef double viterbi(const Weights* W, const Tokens* s, int64_t i, Lattice* X, int32_t* y) noexcept nogil

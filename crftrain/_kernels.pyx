@@ -461,15 +461,11 @@ cdef void minus_gold(const Tokens* s, int64_t i, Lattice* X) noexcept nogil:
                 X.P[(t * X.L + y[t - 1]) * LP + y[t]] -= 1
 
 
-cdef void scale_residual(Lattice* X, int64_t T, bint pairs, double scale) noexcept nogil:
-    cdef int64_t k
-    for k in range(T * X.LP):
-        X.q[k] *= scale
-    for k in range(X.places):
-        X.edge[k] *= scale
-    if pairs:
-        for k in range(X.L * X.LP, T * X.L * X.LP):
-            X.P[k] *= scale
+cdef double round_residual(Lattice* X, int64_t T, bint pairs, double scale, double magic) noexcept nogil:
+    """q, edge and P times scale, rounded as _order_free says; the largest of them before."""
+    cdef int64_t size = X.L * X.LP
+    cdef double top = max(simd.round_to(T * X.LP, scale, magic, X.q, X.q), simd.round_to(X.places, scale, magic, X.edge, X.edge))
+    return max(top, simd.round_to((T - 1) * size, scale, magic, X.P + size, X.P + size)) if pairs else top
 
 
 cdef double loss(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil:
@@ -565,11 +561,12 @@ cdef void scatter_pairs(const Tokens* s, const Blocks* pairs, int64_t first, int
     cdef int64_t t, k, p
     cdef int32_t a, pair
     cdef int L = X.L
-    cdef double c
+    cdef double c, x
     for t in range(1, T):
         for k in range(s.pairs.ptr[first + t], s.pairs.ptr[first + t + 1]):
             a = s.pairs.attr[k]
             c = s.pairs.value[k] if s.pairs.value != NULL else 1.0
             for p in range(pairs.ptr[a], pairs.ptr[a + 1]):
                 pair = pairs.label[p]
-                pairs.w[p] += c * X.P[(t * L + pair // L) * X.LP + pair % L]
+                x = c * X.P[(t * L + pair // L) * X.LP + pair % L]
+                pairs.w[p] += x if pairs.magic == 0 else (x + pairs.magic) - pairs.magic

@@ -160,7 +160,7 @@ def test_the_bits_of_a_sequence_do_not_depend_on_its_neighbours():
         one = Instance(arcs.corpus.take(np.array([i])), None, arcs.layout)
         losses.append(one.problem().value_and_gradient(w, g))
         alone += g
-    np.testing.assert_allclose(together * len(lengths), alone, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(together * len(lengths), alone, rtol=1e-13, atol=1e-12)  # sums are rounded, the longer the more
     assert arcs.problem().value(w) == pytest.approx(sum(losses) / len(lengths), rel=1e-14)
 
 

@@ -313,7 +313,6 @@ OTHERS = [
     ({"algorithm": optimizers.get("saga"), "options": optimizers.get("saga").defaults()}, "algorithm sag"),
     ({"features": "full"}, "n_features"),
     ({"min_freq": 3}, "n_attributes"),
-    ({"threads": 2}, "threads 1"),
 ]
 
 

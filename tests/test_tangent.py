@@ -193,13 +193,14 @@ def test_a_product_is_a_pass_and_that_of_a_sample_a_part_of_one():
     problem, w = made.problem(l2=0.1), made.weights(1)
     curvature, out = problem.curvature(), np.empty_like(w)
     problem.value_and_gradient(w, out, keep=curvature)
+    curvature.times(w, out)  # it may be done twice, to find what it is rounded by
+    problem.passes = 0.0
     curvature.times(w, out)
-    problem.curvature(w).times(w, out)
-    assert problem.passes == 3
+    assert problem.passes == 1
     curvature.sample(np.arange(80) % 4 == 0)
     problem.value_and_gradient(w, out, keep=curvature)
     curvature.times(w, out)
-    assert problem.passes == 4.25
+    assert problem.passes == 2.25
 
 
 def test_an_empty_curvature_and_vectors_of_another_length_are_refused():

@@ -14,6 +14,10 @@ cdef inline double* numbers_from(double* x, int64_t first) noexcept nogil:
     return <double*> (<uintptr_t> x - <uintptr_t> first * sizeof(double))
 
 
+cdef inline const int64_t* integers_from(const int64_t* x, int64_t first) noexcept nogil:
+    return <const int64_t*> (<uintptr_t> x - <uintptr_t> first * sizeof(int64_t))
+
+
 cdef int64_t whole_rows(layout) except -1
 cdef object aligned(int64_t n)          # n zeros that begin at a cache line
 
@@ -29,7 +33,8 @@ cdef class BlockView:
     cdef object label
     cdef int point_to(self, double[::1] vector) except -1
     cdef void spread_rows(self) noexcept nogil
-    cdef void add_rows(self) noexcept nogil
+    cdef void clear_rows(self, int64_t first, int64_t last) noexcept nogil
+    cdef void add_rows(self, int64_t first, int64_t last) noexcept nogil
 
 
 cdef class ArcList:

@@ -2,6 +2,7 @@
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.string cimport memset
 
 import numpy as np
 
@@ -18,6 +19,11 @@ cdef int64_t whole_rows(layout) except -1:
     if layout.label is not None or L == 0:
         return layout.dense
     return max(0, layout.n_attributes - (padded_labels(L) - L + L - 1) // L)
+
+
+def row_attributes(layout):
+    """How many attributes that is, for Python."""
+    return whole_rows(layout)
 
 
 cdef object aligned(int64_t n):
@@ -81,10 +87,16 @@ cdef class BlockView:
                 for p in range(self.nodes.ptr[a], self.nodes.ptr[a + 1]):
                     self.rows[a * self.LP + self.nodes.label[p]] = self.vector[p]
 
-    cdef void add_rows(self) noexcept nogil:
-        """The vector += whole rows; what has no weight is dropped."""
+    cdef void clear_rows(self, int64_t first, int64_t last) noexcept nogil:
+        """Whole rows among attributes first .. last - 1 are zero."""
+        last = min(last, self.n_rows)
+        if first < last:
+            memset(&self.rows[first * self.LP], 0, (last - first) * self.LP * sizeof(double))
+
+    cdef void add_rows(self, int64_t first, int64_t last) noexcept nogil:
+        """The vector += whole rows, those among attributes first .. last - 1; what has no weight is dropped."""
         cdef int64_t a, p, j
-        for a in range(self.n_rows):
+        for a in range(first, min(last, self.n_rows)):
             if self.nodes.whole:
                 for j in range(self.L):
                     self.vector[a * self.L + j] += self.rows[a * self.LP + j]
@@ -203,7 +215,7 @@ cdef class Gradient:
     cdef int collect(self) except -1:
         cdef int64_t k
         with nogil:
-            self.view.add_rows()
+            self.view.add_rows(0, self.view.n_rows)
             for k in range(self.transitions.n):
                 self.view.vector[self.transitions.first + k] += self.edge[self.transitions.place[k]]
         return 0

@@ -7,11 +7,14 @@ import numpy as np
 
 from .._kernels cimport Lattice, Tokens, lattice_fit, lattice_free, lattice_new, minus_gold
 from ._blocks cimport Gradient
+from ._order_free cimport magic_of
 from ._sequences cimport Sequences
 
+from ._order_free import limit
 
-def gold_counts(Sequences sequences, layout):
-    """float64[F]: how often, or with what sum of values, each feature fires on the gold labels."""
+
+def gold_counts(Sequences sequences, layout, bound):
+    """float64[F]: how often, or with what sum of values, each feature fires on the gold labels; `bound` as in _order_free."""
     cdef Gradient gradient = Gradient(layout)
     cdef const Tokens* s = &sequences.s
     cdef Lattice* X = lattice_new(layout.n_labels, gradient.transitions.arcs)
@@ -19,6 +22,7 @@ def gold_counts(Sequences sequences, layout):
     cdef bint pairs = s.pairs.ptr != NULL, room = X != NULL
     counts = np.zeros(layout.n_features)
     gradient.use(counts)
+    gradient.view.nodes.magic = gradient.view.pairs.magic = magic_of(limit(bound))
     with nogil:
         for i in range(sequences.n if room else 0):
             T = s.seq[i + 1] - s.seq[i]
@@ -45,5 +49,6 @@ def feature_sums(corpus, layout):
         if observations is not None:
             value = np.ones(len(observations.attr)) if observations.value is None else observations.value
             least = min(least, value.min(initial=1.0))
-            total += np.diff(np.concatenate([[0.0], np.cumsum(value)])[observations.ptr[corpus.seq]])
-    return float(least), max(1.0, float(total.max()))
+            sequence = np.repeat(np.arange(len(total)), np.diff(observations.ptr[corpus.seq]))
+            total += np.bincount(sequence, value, len(total))
+    return float(least), float(total.max(initial=1.0))

@@ -9,45 +9,23 @@ label pairs have no attributes.
 from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 
-import numpy as np
-
 from .._kernels cimport Lattice, Tokens, backward, forward, gather, lattice_fit, simd
-from ._blocks cimport Gradient
-from ._sequences cimport Sequences
 from ._tangent cimport Curvature, Workspace
 
 
 cdef class Diagonal(Curvature):
-    """A diagonal matrix in place of the Hessian; its product with a vector of ones is wanted."""
-    cdef Tokens squares         # the corpus, its values squared
-    cdef object keep_squares
+    """A diagonal matrix in place of the Hessian; its product with a vector of ones is wanted. Sums are over the squares of values."""
 
-    def __init__(self, Sequences sequences, layout, multiply, *, threads=1):
-        Curvature.__init__(self, sequences, layout, multiply, threads=threads, keep=0)
-        cdef double[::1] nodes, pairs
-        self.squares = sequences.s
-        self.squares.listed.ptr = NULL      # its values are not squared
-        self.keep_squares = [
-            None if observations is None or observations.value is None else np.append(observations.value**2, 0.0)
-            for observations in (sequences.nodes, sequences.pairs)
-        ]
-        if self.keep_squares[0] is not None:
-            nodes = self.keep_squares[0]
-            self.squares.nodes.value = &nodes[0]
-        if self.keep_squares[1] is not None and self.squares.pairs.ptr != NULL:
-            pairs = self.keep_squares[1]
-            self.squares.pairs.value = &pairs[0]
-
-    cdef bint add_product(self, const Tokens* s, int64_t i, double scale, Gradient gradient, Workspace room) noexcept nogil:
-        """gradient += scale P (1 - P), where a weight has them."""
+    cdef Lattice* tangents(self, const Tokens* s, int64_t i, double scale, Workspace room) noexcept nogil:
+        """The lattice whose q, edge and P are P (1 - P)."""
         cdef int64_t T = s.seq[i + 1] - s.seq[i]
         cdef bint pairs = s.pairs.ptr != NULL
         cdef Lattice* X = room.X
         if not lattice_fit(X, T, pairs):
-            return False
+            return NULL
         gather(&self.W, s, i, X)
         if not isfinite(forward(&self.W, s, i, X)):
-            return False
+            return NULL
         backward(&self.W, s, i, X)
         variances(T * X.LP, scale, X.q)
         if pairs:
@@ -57,11 +35,17 @@ cdef class Diagonal(Curvature):
                 subtract_squares(T, X, self.W.M, room.expected)
             for k in range(X.places):
                 X.edge[k] *= scale
-        gradient.add(&self.squares, i, X)
-        return True
+        return X
 
-    cdef void finish(self, double scale, Gradient gradient, Workspace room, int thread) noexcept nogil:
-        """Nothing is left to do."""
+    def expect(self, rooms):
+        """Nothing: what the rooms hold are squares of this module's own."""
+
+    def marginals(self):
+        """None are wanted."""
+        return 0.0
+
+    def add_expected(self, v, out):
+        """Nothing is left to add."""
 
 
 cdef void variances(int64_t n, double scale, double* p) noexcept nogil:

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from .._kernels cimport Lattice, Tokens, Weights
-from ._blocks cimport Gradient
+from ._parts cimport Part
 from ._tangent cimport Curvature
 
 
@@ -23,5 +23,5 @@ cdef class Lanes:
     cdef void go_forward(self, const Weights* W, int64_t T) noexcept nogil
     cdef void go_back(self, const Weights* W, const int64_t* length, int64_t T) noexcept nogil
     cdef void take(self, const Weights* W, int lane, int64_t T) noexcept nogil
-    cdef double sum(self, const Weights* W, const Tokens* s, const int64_t* member, int n, Gradient gradient, Curvature keep, int thread,
-                    double scale, int64_t* bad) noexcept nogil
+    cdef int64_t sum(self, const Weights* W, const Tokens* s, const int64_t* member, int n, Part part, Curvature keep, int thread,
+                     double scale, double magic, double[::1] losses) noexcept nogil

@@ -27,10 +27,11 @@ from .._kernels cimport (
     lattice_new,
     minus_gold,
     path_score,
-    scale_residual,
+    round_residual,
     simd,
 )
-from ._blocks cimport Gradient, Transitions, aligned
+from ._blocks cimport Transitions, aligned
+from ._parts cimport Part
 from ._tangent cimport Curvature
 
 
@@ -58,18 +59,17 @@ cdef class Lanes:
         self.a, self.z, self.capacity = self.x + room * row, self.x + 2 * room * row, room
         return True
 
-    cdef double sum(self, const Weights* W, const Tokens* s, const int64_t* member, int n, Gradient gradient, Curvature keep, int thread,
-                    double scale, int64_t* bad) noexcept nogil:
-        """The sum of the losses of n sequences, the longest first; their scaled residuals go to the gradient. bad: one without a loss."""
+    cdef int64_t sum(self, const Weights* W, const Tokens* s, const int64_t* member, int n, Part part, Curvature keep, int thread,
+                     double scale, double magic, double[::1] losses) noexcept nogil:
+        """The losses of n sequences, the longest first; their scaled residuals go to the part's sum. -1, or one without a loss."""
         cdef double one[LANES]
         cdef int64_t length[LANES]
         cdef int64_t T = s.seq[member[0] + 1] - s.seq[member[0]], t, i
-        cdef double total = 0
         cdef int lane
         cdef Lattice* X = self.X
-        bad[0] = member[0]
         if not lattice_fit(X, T, False) or not self.fit(T):
-            return NAN
+            losses[member[0]] = NAN
+            return member[0]
         for lane in range(LANES):
             length[lane] = 0
             if lane < n:
@@ -87,12 +87,11 @@ cdef class Lanes:
         for lane in range(n):
             for t in range(length[lane]):
                 one[lane] += log(self.z[t * LANES + lane]) + (W.shift if t else 0)
+            losses[member[lane]] = one[lane]
             if not isfinite(one[lane]):
-                bad[0] = member[lane]
-                return NAN
-            total += one[lane]
-        if gradient is None:
-            return total
+                return member[lane]
+        if part is None:
+            return -1
         self.go_back(W, length, T)
         for lane in range(n):
             i = member[lane]
@@ -105,9 +104,9 @@ cdef class Lanes:
             if keep is not None:
                 keep.take(s, i, X, thread)
             minus_gold(s, i, X)
-            scale_residual(X, s.seq[i + 1] - s.seq[i], False, scale)
-            gradient.add(s, i, X)
-        return total
+            round_residual(X, s.seq[i + 1] - s.seq[i], False, scale, magic)
+            part.add(i, X)
+        return -1
 
     cdef void load(self, const Tokens* s, int64_t i, int lane, int64_t T, double* log_z) noexcept nogil:
         """x of a sequence into its lane; log_z gets what was divided out."""

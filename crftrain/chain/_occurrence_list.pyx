@@ -13,6 +13,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 import numpy as np
 
 from .._kernels cimport LISTED_AHEAD, Occurrences, Tokens, padded_labels
+from ._blocks cimport integers_from
 from ._sequences cimport Sequences
 
 cdef int64_t MOST = <int64_t> 1 << 32   # 32 bits number so many weights, or scores of one sequence
@@ -27,29 +28,33 @@ def listed_bytes(corpus, layout):
 
 
 def list_weights(Sequences sequences, layout):
-    """Make gather and Gradient.add go by a list from now on, unless all blocks are rows or the numbers too large for it."""
-    cdef Tokens* s = &sequences.s
-    cdef const Occurrences* o = &s.nodes
-    cdef int64_t i, t, k, p, e = 0, n = sequences.n
-    cdef int LP = padded_labels(layout.n_labels)
-    cdef bint valued = o.value != NULL
+    """Make gather and scatter go by a list from now on, unless all blocks are rows or the numbers too large for it."""
     longest = np.diff(sequences.corpus.seq).max(initial=0)
-    if s.listed.ptr != NULL or layout.label is None or max(layout.n_features, LP * longest) >= MOST:
+    if sequences.s.listed.ptr != NULL or layout.label is None or max(layout.n_features, padded_labels(layout.n_labels) * longest) >= MOST:
         return
+    sequences.keep += set_listed(&sequences.s, layout, 0, sequences.n)
+
+
+cdef list set_listed(Tokens* s, layout, int64_t first, int64_t last):
+    """List the weights that sequences first .. last - 1 meet; the arrays to be kept as long as s."""
+    cdef const Occurrences* o = &s.nodes
     cdef const int64_t[::1] block = layout.ptr
     cdef const int32_t[::1] label = layout.label
-    cdef int64_t[::1] ptr = np.zeros(n + 1, np.int64)
+    cdef int64_t i, t, k, p, e = 0
+    cdef int LP = padded_labels(layout.n_labels)
+    cdef bint valued = o.value != NULL
+    cdef int64_t[::1] ptr = np.zeros(last - first + 1, np.int64)
     with nogil:
-        for i in range(n):
+        for i in range(first, last):
             for t in range(s.seq[i], s.seq[i + 1]):
                 for k in range(o.split[t], o.ptr[t + 1]):
                     e += block[o.attr[k] + 1] - block[o.attr[k]]
-            ptr[i + 1] = e
+            ptr[i + 1 - first] = e
     cdef uint32_t[::1] place = np.zeros(e + LISTED_AHEAD, np.uint32), target = np.empty(e + 1, np.uint32)
     cdef double[::1] value = np.empty(e if valued else 0)
     e = 0
     with nogil:
-        for i in range(n):
+        for i in range(first, last):
             for t in range(s.seq[i], s.seq[i + 1]):
                 for k in range(o.split[t], o.ptr[t + 1]):
                     for p in range(block[o.attr[k]], block[o.attr[k] + 1]):
@@ -57,6 +62,6 @@ def list_weights(Sequences sequences, layout):
                         if valued:
                             value[e] = o.value[k]
                         e += 1
-    s.listed.ptr, s.listed.from_, s.listed.to = &ptr[0], &place[0], &target[0]
+    s.listed.ptr, s.listed.from_, s.listed.to = integers_from(&ptr[0], first), &place[0], &target[0]
     s.listed.value = &value[0] if valued and e else NULL
-    sequences.keep += [ptr, place, target, value]
+    return [np.asarray(ptr), np.asarray(place), np.asarray(target), np.asarray(value)]

@@ -2,10 +2,10 @@
 
 from libc.stdint cimport int64_t
 
-from ._blocks cimport Gradient, Scorer
+from ._blocks cimport Scorer
+from ._parts cimport Part, Parts
 from ._sequences cimport Sequences
-from ._sums cimport Sums
-from ._tangent cimport Curvature
+from ._tangent cimport Curvature, Workspace
 
 
 cdef class Problem:
@@ -14,15 +14,18 @@ cdef class Problem:
     cdef readonly double l2, l1
     cdef public double passes
     cdef readonly int threads
+    cdef readonly object whole  # of which this is a shard, or None
+    cdef double scale           # 1 / n
     cdef bint cancelled         # threads end at their next look
     cdef object first_gap       # at w = 0, once it was asked for
     cdef Scorer scorer
-    cdef list gradients         # one sum for each thread
-    cdef Sums sums              # and their vectors
-    cdef object by_length       # where sequences are summed by arcs: those of each thread, the longest first
-    cdef object shards          # int64[threads+1]: sequences, evenly many tokens each
+    cdef double[::1] losses     # of the sequences, at the last w
+    cdef int64_t[::1] cuts      # [threads+1] sequences, evenly many tokens to each part
+    cdef Parts parts, square_parts      # once they are needed
+    cdef object by_length       # where sequences are summed by arcs: those of each part, the longest first
     cdef Curvature _point(self, Curvature at, double[::1] w)
-    cdef Gradient _begin(self, k)
-    cdef double _sum(self, int64_t first, int64_t last, Gradient gradient, Curvature keep, int thread) except? -1
-    cdef double _sum_in_lanes(self, const int64_t[::1] order, Gradient gradient, Curvature keep, int thread) except? -1
-    cdef int _product(self, int64_t first, int64_t last, Gradient gradient, Curvature at, int thread) except -1
+    cdef Parts _parts(self)
+    cdef Parts _square_parts(self)
+    cdef int _sum(self, int k, Part part, Curvature keep, double magic) except -1
+    cdef int _sum_in_lanes(self, int k, Part part, Curvature keep, double magic) except -1
+    cdef int _product(self, Part part, Curvature at, Workspace room, double magic) except -1

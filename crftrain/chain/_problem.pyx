@@ -5,10 +5,11 @@
 value, value_and_gradient and curvature are of the smooth part, the first two terms; objective adds the third.
 `passes` counts the work as a multiple of one forward run over all sequences.
 
-Threads take shards of the sequences with about as many tokens each and sum into vectors of their own (_sums): the same
-number of threads gives the same bits.
+Threads take parts of the sequences with about as many tokens each. What they sum is exact (_order_free, _parts): any number of
+threads gives the same bits.
 """
 
+import math
 from contextlib import contextmanager
 from itertools import pairwise
 
@@ -28,38 +29,40 @@ from .._kernels cimport (
     lattice_new,
     loss,
     minus_gold,
-    scale_residual,
+    round_residual,
     tokens_between_signals,
 )
-from ._blocks cimport Gradient, Scorer
+from ._blocks cimport Scorer
 from ._lanes cimport Lanes
+from ._order_free cimport magic_of, square
+from ._parts cimport Part, Parts
 from ._sequences cimport Sequences
-from ._sums cimport Sums, square
 from ._tangent cimport Curvature, Workspace
 
 from ._counts import feature_sums, gold_counts
 from ._diagonal import Diagonal
 from ._occurrence_list import list_weights, listed_bytes
+from ._order_free import limit
+from ._parts import even
 from ._penalty import bound, gap
 from .memory import fitting
+from .rounding import Rounding
 from .threads import in_threads
 from ..errors import TrainingError
-
 
 cdef class Problem:
     """Immutable but for its counter of passes, and a gap that is computed once."""
 
-    def __init__(self, corpus, layout, *, l2=0.0, l1=0.0, threads=1, sequences=None):
-        """sequences: those of another Problem on the same corpus and layout."""
+    def __init__(self, corpus, layout, *, l2=0.0, l1=0.0, threads=1, sequences=None, whole=None):
+        """sequences: those of another Problem on the same corpus and layout. whole: the Whole of which this is a shard."""
         self.sequences, self.layout = sequences or Sequences(corpus, layout), layout
-        self.l2, self.l1, self.threads, self.passes = l2, l1, threads, 0.0
-        self.scorer = Scorer(layout)
-        self.gradients = [Gradient(layout) for _ in range(threads)]
+        self.l2, self.l1, self.threads, self.passes, self.whole = l2, l1, threads, 0.0, whole
+        self.scale = 1.0 / (self.sequences.n if whole is None else whole.n_sequences)
+        self.scorer, self.losses = Scorer(layout), np.zeros(self.sequences.n)
         self.cancelled, self.first_gap = False, None
-        targets = np.linspace(0, corpus.n_tokens, threads + 1)
-        self.shards = np.searchsorted(corpus.seq, targets).astype(np.int64)
-        self.sums = Sums(layout, corpus, self.shards, l2=l2)
-        self.by_length = [longest_first(corpus.seq, *ends) for ends in pairwise(self.shards)] if layout.sparse else None
+        self.cuts = even(corpus, threads)
+        self.by_length = [longest_first(corpus.seq, *ends) for ends in pairwise(self.cuts)] if layout.sparse else None
+        self.parts = self.square_parts = None
 
     @property
     def n_sequences(self):
@@ -83,22 +86,46 @@ cdef class Problem:
 
     def at(self, *, l2, l1):
         """The same corpus and weights under another regularisation."""
-        return Problem(self.sequences.corpus, self.layout, l2=l2, l1=l1, threads=self.threads, sequences=self.sequences)
+        sequences, whole = self.sequences, self.whole
+        return Problem(sequences.corpus, self.layout, l2=l2, l1=l1, threads=self.threads, sequences=sequences, whole=whole)
 
     def value(self, double[::1] w):
         """1/n sum of the losses + l2/2 |w|^2."""
+        return float(np.sum(self.losses_at(w))) * self.scale + (0.5 * self.l2 * square(w) if self.l2 else 0.0)
+
+    def losses_at(self, double[::1] w):
+        """float64[n], until it is asked for again."""
         self.scorer.use(w)
-        return self._run(self._shard) + 0.5 * self.l2 * square(w, 0, w.shape[0])
+        self._run(lambda k: self._sum(k, None, None, 0))
+        return self.last_losses
+
+    @property
+    def last_losses(self):
+        """float64[n], at the last w."""
+        return np.asarray(self.losses)
 
     def value_and_gradient(self, double[::1] w, double[::1] out, *, Curvature keep=None):
         """The value; its gradient goes to out. `keep` takes along what Hessian-vector products at w need."""
+        most = limit(self._parts().bound * self.scale)
+        top = self.residuals(w, out, most, keep)
+        if top > most:
+            self.residuals(w, out, limit(top), keep)
+        return float(np.sum(self.losses)) * self.scale + (0.5 * self.l2 * self.parts.norm() if self.l2 else 0.0)
+
+    def residuals(self, double[::1] w, double[::1] out, double most, Curvature keep=None):
+        """out = R(l2 w + 1/n sum of the residuals) where no number is above `most`; the largest |l2 w|, beyond `most` nothing else."""
+        cdef Parts sums = self._parts()
+        cdef double top = sums.open(w, self.l2, out, most)
+        if top > most:
+            return top
         if keep is not None:
             keep.begin()
         self.scorer.use(w)
-        total = self._into(out, w, lambda k: self._shard_with_gradient(k, keep))
+        self._run(lambda k: self._sum(k, sums.parts[k], keep, magic_of(most)))
+        sums.close()
         if keep is not None:
             keep.end(w, &self.scorer.W)
-        return total
+        return top
 
     def curvature(self, w=None, *, keep=None, ad=False):
         """The Hessian at w, all computed anew for each product; or without w, to be filled by value_and_gradient.
@@ -106,21 +133,26 @@ cdef class Problem:
         keep: how many sequences are not computed anew for each product; None: all.
         """
         if w is not None:
-            return self._point(Curvature(self.sequences, self.layout, self.multiply, threads=self.threads, keep=0), w)
-        return Curvature(self.sequences, self.layout, self.multiply, threads=self.threads, keep=keep, ad=ad)
+            return self._point(self._matrix(Curvature, keep=0), w)
+        return self._matrix(Curvature, keep=keep, ad=ad)
 
     def diagonal(self, w):
         """The Hessian's diagonal at w, about, as a matrix."""
-        return self._point(Diagonal(self.sequences, self.layout, self.multiply, threads=self.threads), w)
+        return self._point(self._matrix(Diagonal, keep=0), w)
+
+    def _matrix(self, kind, **options):
+        n_tokens = self.n_tokens if self.whole is None else self.whole.n_tokens
+        return kind(self.sequences, self.layout, self.multiply, scale=self.scale, n_tokens=n_tokens, threads=self.threads, **options)
 
     def list_weights(self):
         """Gather and scatter by a list from now on, if there is memory for one: for those who do so again and again."""
         if fitting(1, listed_bytes(self.sequences.corpus, self.layout)):
             list_weights(self.sequences, self.layout)
+            self.parts = None
 
     def gold_counts(self):
         """float64[F]: how often each feature fires on the gold labels."""
-        return gold_counts(self.sequences, self.layout)
+        return gold_counts(self.sequences, self.layout, self._parts().bound)
 
     def feature_sums(self):
         """(the least value of an occurrence, the largest sum of values in a sequence)."""
@@ -128,29 +160,36 @@ cdef class Problem:
 
     def multiply(self, Curvature at, double[::1] v, double[::1] out):
         """out = (the matrix) v, for Curvature.times."""
+        at.rounding = at.rounding or Rounding(limit(self.bound(at) * self.scale))
+        for most in at.rounding.attempts(math.sqrt(square(v))):
+            at.rounding.wanted = self.tangents(at, v, out, most)
+            self.passes += at.share
+        at.add_expected(v, out)
+
+    def tangents(self, Curvature at, double[::1] v, double[::1] out, double most):
+        """out = R(l2 v + 1/n sum of the tangents), but for what the marginals of label pairs say; the `most` that would have done."""
+        cdef Parts sums = self._square_parts() if isinstance(at, Diagonal) else self._parts()
+        rooms = [Workspace(self.layout) for _ in sums.parts]
+        at.direction.use(v, &at.W)
+        top = sums.open(v, self.l2, out, most)
         with self.uncounted():
-            at.direction.use(v, &at.W)
-            self._into(out, v, lambda k: self._shard_with_product(k, at))
-        self.passes += at.share
+            self._run(lambda k: self._product(sums.parts[k], at, rooms[k], magic_of(most)))
+        sums.close()
+        at.expect(rooms)
+        return max(top, self.bound(at) * max((<Workspace> room).top for room in rooms))
+
+    def bound(self, Curvature at):
+        """The largest sum of values that tangents are multiplied with."""
+        of_squares = isinstance(at, Diagonal)
+        if self.whole is not None:
+            return self.whole.square_bound if of_squares else self.whole.bound
+        return (self._square_parts() if of_squares else self._parts()).bound
 
     cdef Curvature _point(self, Curvature at, double[::1] w):
         """An empty curvature for products at w that compute everything anew."""
         self.scorer.use(w)
         at.end(w, &self.scorer.W)
         return at
-
-    def _into(self, double[::1] out, double[::1] w, shard):
-        """out = l2 w + what the shards scatter; returns the sum of what they return."""
-        if w.shape[0] != self.n_features or out.shape[0] != self.n_features:
-            raise ValueError(f"{w.shape[0]} weights and room for {out.shape[0]}, expected {self.n_features}")
-        self.sums.open(out, w)
-        try:
-            total = self._run(shard)
-            if self.threads > 1:
-                in_threads(self.sums.add, self.threads)
-        finally:
-            self.sums.close()
-        return total
 
     def objective(self, double[::1] w):
         """The value and the l1 term: what is printed, logged and minimised."""
@@ -190,60 +229,55 @@ cdef class Problem:
         with self.uncounted():
             return self.objective(w)
 
-    def _run(self, shard):
-        """1/n sum of shard(k), one for each thread."""
-        sums, failures = [0.0] * self.threads, []
+    cdef Parts _parts(self):
+        """What gradients and products are summed in."""
+        if self.parts is None:
+            self.parts = Parts(self.sequences, self.layout, self.cuts, threads=self.threads, bound=self.whole and self.whole.bound)
+        return self.parts
 
-        def work(k):
+    cdef Parts _square_parts(self):
+        """And diagonals."""
+        if self.square_parts is None:
+            squared = self.sequences.squared(self.layout)
+            same = squared is self.sequences
+            self.square_parts = self._parts() if same else Parts(squared, self.layout, self.cuts, threads=self.threads)
+        return self.square_parts
+
+    def _run(self, work):
+        """work(k) for each part, in threads."""
+        failures = []
+
+        def one(k):
             try:
-                sums[k] = shard(k)
+                work(k)
             except BaseException as failure:
                 failures.append(failure)
 
         self.cancelled = False
         try:
-            in_threads(work, self.threads, cancel=self._cancel)
+            in_threads(one, self.threads, cancel=self.cancel)
         except BaseException as interruption:       # of this thread; the others have ended
             failures.insert(0, interruption)
         if failures:
             raise failures[0]
         self.passes += 1
-        return sum(sums) / self.n_sequences
 
-    def _shard(self, k):
-        return self._sum(self.shards[k], self.shards[k + 1], None, None, 0)
-
-    def _shard_with_gradient(self, k, keep):
-        gradient = self._begin(k)
-        norm = self.sums.norm(k) if self.l2 else 0.0
-        total = self._sum(self.shards[k], self.shards[k + 1], gradient, keep, k)
-        gradient.collect()
-        return total + 0.5 * self.l2 * self.n_sequences * norm
-
-    def _shard_with_product(self, k, at):
-        gradient = self._begin(k)
-        self._product(self.shards[k], self.shards[k + 1], gradient, at, k)
-        gradient.collect()
-        return 0.0
-
-    cdef Gradient _begin(self, k):
-        """A sum into the vector of thread k."""
-        cdef Gradient gradient = self.gradients[k]
-        gradient.use(self.sums.begin(k))
-        return gradient
-
-    def _cancel(self):
+    def cancel(self):
+        """Threads end at their next look."""
         self.cancelled = True
 
-    cdef double _sum(self, int64_t first, int64_t last, Gradient gradient, Curvature keep, int thread) except? -1:
-        """The sum of the losses of sequences first .. last - 1; their scaled residuals go to the gradient."""
+    cdef int _sum(self, int k, Part part, Curvature keep, double magic) except -1:
+        """The losses of the sequences of part k; their scaled residuals go to its sum, if there is one."""
+        if part is not None:
+            part.begin(magic)
         if self.by_length is not None:
-            return self._sum_in_lanes(self.by_length[thread], gradient, keep, thread)
+            return self._sum_in_lanes(k, part, keep, magic)
         cdef Lattice* X = lattice_new(self.layout.n_labels, self.scorer.W.arcs)
         cdef const Tokens* s = &self.sequences.s
         cdef const Weights* W = &self.scorer.W
-        cdef double total = 0, one = 0, scale = 1.0 / self.sequences.n
-        cdef int64_t i = first, until, slice = tokens_between_signals(W.L)
+        cdef double[::1] losses = self.losses
+        cdef double scale = self.scale
+        cdef int64_t i = self.cuts[k], last = self.cuts[k + 1], until, slice = tokens_between_signals(W.L)
         if X == NULL:
             raise MemoryError()
         try:
@@ -252,64 +286,69 @@ cdef class Problem:
                 with nogil:
                     until = s.seq[i] + slice
                     while i < last and s.seq[i] < until:
-                        one = loss(W, s, i, X)
-                        if not isfinite(one):
+                        losses[i] = loss(W, s, i, X)
+                        if not isfinite(losses[i]):
                             break
-                        total += one
-                        if gradient is not None:
+                        if part is not None:
                             backward(W, s, i, X)
                             if keep is not None:
-                                keep.take(s, i, X, thread)
+                                keep.take(s, i, X, k)
                             minus_gold(s, i, X)
-                            scale_residual(X, s.seq[i + 1] - s.seq[i], s.pairs.ptr != NULL, scale)
-                            gradient.add(s, i, X)
+                            round_residual(X, s.seq[i + 1] - s.seq[i], s.pairs.ptr != NULL, scale, magic)
+                            part.add(i, X)
                         i += 1
                 if i < last and s.seq[i] < until:
-                    raise TrainingError(f"sequence {i + 1}", f"its loss is {one}", "a finite number (the weights have grown too large)")
+                    raise infinite(i, losses[i])
         finally:
             lattice_free(X)
-        return total
+        if part is not None:
+            part.end()
+        return 0
 
-    cdef double _sum_in_lanes(self, const int64_t[::1] order, Gradient gradient, Curvature keep, int thread) except? -1:
+    cdef int _sum_in_lanes(self, int k, Part part, Curvature keep, double magic) except -1:
         """The same, several sequences of like length at once."""
         cdef Lanes lanes = Lanes(self.scorer.transitions, self.layout.n_labels)
         cdef const Tokens* s = &self.sequences.s
         cdef const Weights* W = &self.scorer.W
-        cdef double total = 0, one = 0, scale = 1.0 / self.sequences.n
-        cdef int64_t at = 0, n = order.shape[0], tokens, bad = 0, slice = tokens_between_signals(W.L)
+        cdef const int64_t[::1] order = self.by_length[k]
+        cdef double[::1] losses = self.losses
+        cdef double scale = self.scale
+        cdef int64_t at = 0, n = order.shape[0], tokens, bad = -1, slice = tokens_between_signals(W.L)
         while at < n and not self.cancelled:
             PyErr_CheckSignals()
             with nogil:
                 tokens = 0
-                while at < n and tokens < slice:
-                    one = lanes.sum(W, s, &order[at], <int> min(LANES, n - at), gradient, keep, thread, scale, &bad)
-                    if not isfinite(one):
-                        break
-                    total += one
+                while at < n and tokens < slice and bad < 0:
+                    bad = lanes.sum(W, s, &order[at], <int> min(LANES, n - at), part, keep, k, scale, magic, losses)
                     tokens += LANES * (s.seq[order[at] + 1] - s.seq[order[at]])
                     at += LANES
-            if not isfinite(one):
-                raise TrainingError(f"sequence {bad + 1}", f"its loss is {one}", "a finite number (the weights have grown too large)")
-        return total
+            if bad >= 0:
+                raise infinite(bad, losses[bad])
+        if part is not None:
+            part.end()
+        return 0
 
-    cdef int _product(self, int64_t first, int64_t last, Gradient gradient, Curvature at, int thread) except -1:
-        """gradient += 1/n sum of F' (tangents) of sequences first .. last - 1."""
-        cdef Workspace room = Workspace(self.layout)
+    cdef int _product(self, Part part, Curvature at, Workspace room, double magic) except -1:
+        """The tangents of the part's sequences go to its sum."""
         cdef const Tokens* s = &self.sequences.s
-        cdef double scale = 1.0 / self.sequences.n
-        cdef int64_t i = first, until, slice = tokens_between_signals(self.layout.n_labels)
+        cdef int64_t i = part.first, last = part.last, until, slice = tokens_between_signals(self.layout.n_labels)
         cdef bint done = True
+        part.begin(magic)
         while i < last and not self.cancelled:
             PyErr_CheckSignals()
             with nogil:
                 until = s.seq[i] + slice
                 while i < last and s.seq[i] < until and done:
-                    done = at.weight[i] == 0 or at.add_product(s, i, scale * at.weight[i], gradient, room)
+                    done = at.weight[i] == 0 or at.add_product(s, i, self.scale * at.weight[i], magic, part, room)
                     i += done
             if not done:
                 raise TrainingError(f"sequence {i + 1}", "its lattice has no finite sum, or no memory", "a finite number")
-        at.finish(scale, gradient, room, thread)
+        part.end()
         return 0
+
+
+def infinite(i, value):
+    return TrainingError(f"sequence {i + 1}", f"its loss is {value}", "a finite number (the weights have grown too large)")
 
 
 def longest_first(seq, first, last):

@@ -1,8 +1,8 @@
 """A corpus as the kernels see it."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 
-from .._kernels cimport Tokens
+from .._kernels cimport Occurrences, Tokens
 
 
 cdef class Sequences:
@@ -13,3 +13,7 @@ cdef class Sequences:
     cdef readonly object nodes, pairs   # its observations, in the order in which they are gone through
     cdef object keep
     cdef const int64_t[::1] block_ptr   # the layout's
+
+
+cdef object set_occurrences(Occurrences* o, observations, int64_t dense)
+cdef int dense_first(const int64_t[::1] ptr, int32_t[::1] attr, double[::1] value, int64_t dense) except -1

@@ -27,6 +27,15 @@ cdef class Sequences:
         if corpus.pairs is not None and layout.pair.shape[0]:
             self.keep.append(set_occurrences(&self.s.pairs, self.pairs, 0))
 
+    def squared(self, layout):
+        """The same with the squares of the values, if there are any."""
+        corpus = self.corpus
+        if self.nodes.value is None and (self.pairs is None or self.pairs.value is None):
+            return self
+        nodes = replace(self.nodes, value=None if self.nodes.value is None else self.nodes.value**2)
+        pairs = self.pairs and replace(self.pairs, value=None if self.pairs.value is None else self.pairs.value**2)
+        return Sequences(replace(corpus, nodes=nodes, pairs=pairs), layout)
+
     def list_distinct(self):
         """`distinct`: each attribute of a sequence once, all at its first token. Good for those who go to blocks once a visit."""
         cdef const Occurrences* o = &self.s.nodes

@@ -3,7 +3,8 @@
 from libc.stdint cimport int64_t, uint8_t
 
 from .._kernels cimport Lattice, Tokens, Weights
-from ._blocks cimport BlockView, Gradient, Scorer, Transitions
+from ._blocks cimport BlockView, Scorer, Transitions
+from ._parts cimport Part
 from ._sequences cimport Sequences
 
 
@@ -30,16 +31,16 @@ cdef class Workspace:
     cdef object layout
     cdef double[::1] C          # [LP][LP] or [arcs] of the plain way, without the factor M
     cdef double[::1] expected   # [places] P(y_{t-1} = i, y_t = j | x), where they are not known before
+    cdef double top             # the largest tangent met
     cdef void make_all_pairs(self)
-    cdef void clear(self) noexcept nogil
 
 
 cdef class AllPairs:
     cdef Scorer weights
     cdef Direction direction
     cdef Workspace room
-    cdef bint product(self, const Weights* W, const Weights* V, bint ad, const Tokens* s, int64_t i, double scale,
-                      Gradient gradient) noexcept nogil
+    cdef bint tangents(self, const Weights* W, const Weights* V, bint ad, const Tokens* s, int64_t i, double scale,
+                       Lattice* out) noexcept nogil
 
 
 cdef class Curvature:
@@ -54,6 +55,11 @@ cdef class Curvature:
     cdef uint8_t[::1] good      # [n] its rows are those of this point
     cdef double[::1] weight     # [n] in the sum over sequences; 0: left out
     cdef double[:, ::1] expected  # [threads][places] P(y_{t-1} = i, y_t = j | x) of all that go the plain way
+    cdef readonly double[::1] total     # [places] of all threads, and of what products have found
+    cdef double magic           # of `expected`
+    cdef readonly double scale  # 1/n
+    cdef int64_t n_tokens
+    cdef public object rounding     # rounding.Rounding, once there was a product
     cdef double[::1] doubt      # [n] sum over the tokens of 1 - sum_j P(y_t = j)^2
     cdef Transitions kept       # those of this point
     cdef Weights W              # its M and MT; all of it where sequences are not good
@@ -62,7 +68,7 @@ cdef class Curvature:
     cdef int begin(self) except -1
     cdef void take(self, const Tokens* s, int64_t i, const Lattice* X, int thread) noexcept nogil
     cdef int end(self, double[::1] w, const Weights* W) except -1
-    cdef bint add_product(self, const Tokens* s, int64_t i, double scale, Gradient gradient, Workspace room) noexcept nogil
-    cdef void finish(self, double scale, Gradient gradient, Workspace room, int thread) noexcept nogil
+    cdef Lattice* tangents(self, const Tokens* s, int64_t i, double scale, Workspace room) noexcept nogil
+    cdef bint add_product(self, const Tokens* s, int64_t i, double scale, double magic, Part part, Workspace room) noexcept nogil
     cdef void plain_way(self, int64_t T, const double* a, const double* b, const double* y, double scale, Workspace room,
                         const double* soon, int64_t n_soon) noexcept nogil

@@ -19,6 +19,8 @@ y = x / z that _kernels made the marginals of (3 T L numbers), and nothing is di
     node: (A - E a) o b + a o B
     sum of pairs: M o sum_t [(A - E a)_{t-1} u_t' + a_{t-1} du_t']  +  R o (sum of the pair marginals)
 
+What is summed over sequences is rounded before (_order_free); R comes in when all is summed.
+
 That is the plain way. The vectors are kept in double: in single precision the difference (A - E a) b + a B of a label that
 is all but certain keeps only 4 digits. Sequences with attributes on label pairs, and those of the log domain, go by the
 paper's own formula. `ad` differentiates the forward and backward recursions instead and computes all anew each time, which
@@ -45,11 +47,14 @@ from .._kernels cimport (
     lattice_free,
     lattice_new,
     padded_labels,
-    scatter_nodes,
+    round_residual,
     set_transitions,
     simd,
 )
 from ._blocks cimport BlockView, Scorer, Transitions, aligned
+from ._order_free cimport magic_of
+
+from ._order_free import limit
 
 SLACK = 3       # rows that the plain way may read beyond a sequence
 
@@ -108,10 +113,6 @@ cdef class Workspace:
         if self.all_pairs is None:
             self.all_pairs = AllPairs(self.layout)
 
-    cdef void clear(self) noexcept nogil:
-        self.C[:] = 0
-        self.expected[:] = 0
-
 
 cdef class AllPairs:
     """Lattices over all label pairs, for the rare sequence of an arc list that cannot go the plain way."""
@@ -120,9 +121,9 @@ cdef class AllPairs:
         dense = replace(layout, lattice="dense")
         self.weights, self.direction, self.room = Scorer(dense), Direction(dense), Workspace(dense)
 
-    cdef bint product(self, const Weights* W, const Weights* V, bint ad, const Tokens* s, int64_t i, double scale,
-                      Gradient gradient) noexcept nogil:
-        """gradient += scale F' (tangents) of sequence i; False where there is no memory."""
+    cdef bint tangents(self, const Weights* W, const Weights* V, bint ad, const Tokens* s, int64_t i, double scale,
+                       Lattice* out) noexcept nogil:
+        """q and the arcs' sums of sequence i to `out`; False where there is no memory."""
         cdef int64_t T = s.seq[i + 1] - s.seq[i], j, k, at
         cdef const Arcs* arcs = W.arcs
         cdef Weights* all_W = &self.weights.W
@@ -143,10 +144,11 @@ cdef class AllPairs:
         forward(all_W, s, i, X)
         if not other_way(all_W, all_V, ad, s, i, scale, X, dX):
             return False
-        scatter_nodes(s, &gradient.view.nodes, i, W.L, W.LP, dX.q)
+        memcpy(out.q, dX.q, T * W.LP * sizeof(double))
+        memset(out.edge, 0, out.places * sizeof(double))
         for j in range(W.L):
             for k in range(arcs.ptr[j], arcs.ptr[j + 1]):
-                gradient.edge[k] += dX.edge[j * W.LP + arcs.to[k]]
+                out.edge[k] = dX.edge[j * W.LP + arcs.to[k]]
         return True
 
 
@@ -158,11 +160,12 @@ cdef class Curvature:
     `weight` changes what is summed from the next filling on: the Hessian of a sample.
     """
 
-    def __init__(self, Sequences sequences, layout, multiply, *, threads=1, keep=None, ad=False):
-        """multiply(curvature, v, out) sums the products of all sequences."""
+    def __init__(self, Sequences sequences, layout, multiply, *, scale, n_tokens, threads=1, keep=None, ad=False):
+        """multiply(curvature, v, out) sums the products of all sequences. scale: 1/n, of the corpus with so many tokens."""
         cdef int L = layout.n_labels, LP = padded_labels(L)
         n, lengths = sequences.n, np.diff(sequences.corpus.seq)
         self.sequences, self.layout, self.multiply, self.ad, self.filled = sequences, layout, multiply, ad, False
+        self.scale, self.n_tokens, self.rounding = scale, n_tokens, None
         keep = 0 if ad or layout.sparse or sequences.s.pairs.ptr != NULL else n if keep is None else min(keep, n)
         steps = np.arange(n + 1) * keep // max(n, 1)
         kept = np.diff(steps) > 0
@@ -172,6 +175,7 @@ cdef class Curvature:
         self.good, self.weight, self.doubt = np.zeros(n, np.uint8), np.ones(n), lengths.astype(float)
         self.direction, self.kept = Direction(layout), Transitions(layout)
         self.expected = np.zeros((threads, self.kept.places))
+        self.measure(1.0)
 
     @property
     def n_bytes(self):
@@ -199,9 +203,10 @@ cdef class Curvature:
             raise ValueError("the curvature is empty, expected one that value_and_gradient(w, g, keep=...) has filled")
         self.multiply(self, v, out)
 
-    def sample(self, weight):
-        """float64[n]: the weights of the sequences from the next filling on."""
+    def sample(self, weight, most=None):
+        """float64[n]: the weights of the sequences from the next filling on; `most`: the largest of a corpus of which these are a shard."""
         np.asarray(self.weight)[:] = weight
+        self.measure(np.max(self.weight, initial=1.0) if most is None else most)
         self.filled = False
 
     cdef int begin(self) except -1:
@@ -210,6 +215,10 @@ cdef class Curvature:
         self.expected[:] = 0
         self.summed = True
         return 0
+
+    def measure(self, weight):
+        """How marginals are rounded, by the largest weight of a sequence: as if all pairs of labels were one."""
+        self.magic = magic_of(limit(self.n_tokens * weight))
 
     cdef void take(self, const Tokens* s, int64_t i, const Lattice* X, int thread) noexcept nogil:
         """Keep sequence i, after backward; sum the pair marginals of all that go the plain way."""
@@ -221,7 +230,7 @@ cdef class Curvature:
         self.doubt[i] = T - certain
         if self.ad or not X.scaled or s.pairs.ptr != NULL or self.weight[i] == 0:
             return
-        simd.axpy(X.places, self.weight[i], X.edge, &self.expected[thread, 0])
+        simd.add_rounded(X.places, self.weight[i], self.magic, X.edge, &self.expected[thread, 0])
         if self.start[i] < 0:
             return
         rows = &self.rows[self.start[i]]
@@ -254,65 +263,83 @@ cdef class Curvature:
         self.filled = True
         return 0
 
-    cdef bint add_product(self, const Tokens* s, int64_t i, double scale, Gradient gradient, Workspace room) noexcept nogil:
-        """gradient += scale F' (tangents) of sequence i; False where there is no memory or log Z is no number."""
+    cdef bint add_product(self, const Tokens* s, int64_t i, double scale, double magic, Part part, Workspace room) noexcept nogil:
+        """The part's sum += scale F' (tangents) of sequence i; False where there is no memory or log Z is no number."""
+        cdef Lattice* X = self.tangents(s, i, scale, room)
+        if X == NULL:
+            return False
+        room.top = max(room.top, round_residual(X, s.seq[i + 1] - s.seq[i], s.pairs.ptr != NULL, 1.0, magic))
+        part.add(i, X)
+        return True
+
+    cdef Lattice* tangents(self, const Tokens* s, int64_t i, double scale, Workspace room) noexcept nogil:
+        """The lattice whose q, edge and P are the tangents of sequence i; R o (sum of the pair marginals) is left out where it has none."""
         cdef int64_t T = s.seq[i + 1] - s.seq[i], size = T * self.W.LP, n_soon = 0
         cdef const double* rows
         cdef const double* soon = NULL
         cdef Lattice* X = room.X
         cdef bint pairs = s.pairs.ptr != NULL
         if not lattice_fit(room.dX, T, pairs):
-            return False
+            return NULL
         gather(&self.direction.V, s, i, room.dX)
         if self.good[i]:
             rows = &self.rows[self.start[i]]
             if i + 1 < self.good.shape[0] and self.good[i + 1]:
                 soon, n_soon = &self.rows[self.start[i + 1]], 3 * self.W.LP * (s.seq[i + 2] - s.seq[i + 1])
             self.plain_way(T, rows, rows + size, rows + 2 * size, scale, room, soon, n_soon)
-            scatter_nodes(s, &gradient.view.nodes, i, self.W.L, self.W.LP, room.dX.psi)
-            return True
+            return room.dX
         if not lattice_fit(X, T, pairs):
-            return False
+            return NULL
         gather(&self.W, s, i, X)
         if not isfinite(forward(&self.W, s, i, X)):
-            return False
+            return NULL
         if X.scaled and not pairs and not self.ad:
             backward(&self.W, s, i, X)
             inverse_sums(T, X)
             self.plain_way(T, X.a, X.b, X.x, scale, room, NULL, 0)
-            scatter_nodes(s, &gradient.view.nodes, i, self.W.L, self.W.LP, room.dX.psi)
             if not self.summed:
-                simd.axpy(X.places, self.weight[i], X.edge, &room.expected[0])
-            return True
+                simd.add_rounded(X.places, self.weight[i], self.magic, X.edge, &room.expected[0])
+            return room.dX
         if self.W.arcs != NULL:
             with gil:
                 room.make_all_pairs()
-            return room.all_pairs.product(&self.W, &self.direction.V, self.ad, s, i, scale, gradient)
-        if not other_way(&self.W, &self.direction.V, self.ad, s, i, scale, X, room.dX):
-            return False
-        gradient.add(s, i, room.dX)
-        return True
+            return room.dX if room.all_pairs.tangents(&self.W, &self.direction.V, self.ad, s, i, scale, room.dX) else NULL
+        return room.dX if other_way(&self.W, &self.direction.V, self.ad, s, i, scale, X, room.dX) else NULL
 
     cdef void plain_way(self, int64_t T, const double* a, const double* b, const double* y, double scale, Workspace room,
                         const double* soon, int64_t n_soon) noexcept nogil:
+        """q and edge of dX, whose psi is r."""
         cdef Lattice* dX = room.dX
         cdef const Arcs* arcs = self.W.arcs
         cdef ArcRows into, rows
+        cdef int64_t k
         if arcs != NULL:
             into = [arcs.into, arcs.source, self.W.ST, self.W.MT]
             rows = [arcs.ptr, arcs.to, self.W.S, self.W.M]
+            memset(&room.C[0], 0, self.W.places * sizeof(double))
             simd.arcs_tangent(T, self.W.L, self.W.LP, &into, &rows, self.direction.V.MT, self.direction.V.M, self.W.base, a, b, y, dX.psi,
                               scale, dX.x, dX.a, dX.b, dX.v, dX.psi, &room.C[0])
-            return
-        simd.tangent(T, self.W.L, self.W.LP, self.W.M, self.W.MT, self.direction.V.M, self.direction.V.MT, a, b, y, dX.psi, scale,
-                     dX.x, dX.a, dX.b, dX.v, dX.psi, &room.C[0], soon, n_soon)
-
-    cdef void finish(self, double scale, Gradient gradient, Workspace room, int thread) noexcept nogil:
-        """The label pairs of the plain way."""
-        cdef int64_t k
+        else:
+            simd.tangent(T, self.W.L, self.W.LP, self.W.M, self.W.MT, self.direction.V.M, self.direction.V.MT, a, b, y, dX.psi, scale,
+                         dX.x, dX.a, dX.b, dX.v, dX.psi, &room.C[0], soon, n_soon)
+        dX.psi, dX.q = dX.q, dX.psi
         for k in range(self.W.places):
-            gradient.edge[k] += self.W.M[k] * room.C[k]
-            gradient.edge[k] += self.direction.V.trans[k] * scale * (self.expected[thread, k] + room.expected[k])
+            dX.edge[k] = self.W.M[k] * room.C[k]
+
+    def expect(self, rooms):
+        """The sum of the pair marginals, those that products have summed included."""
+        self.total = np.asarray(self.expected).sum(axis=0) + sum(np.asarray((<Workspace> room).expected) for room in rooms)
+
+    def marginals(self):
+        """float64[K]: the same for the label pairs that have weights."""
+        return np.asarray(self.total)[np.asarray(self.kept.place)]
+
+    def add_expected(self, const double[::1] v, double[::1] out):
+        """out += R o (sum of the pair marginals) / n, when all is summed."""
+        cdef int64_t k, p
+        for k in range(self.kept.n):
+            p = self.kept.first + k
+            out[p] += v[p] * (self.scale * self.total[self.kept.place[k]])
 
 
 cdef void inverse_sums(int64_t T, Lattice* X) noexcept nogil:
@@ -401,6 +428,8 @@ cdef double marginal_way_forward(const Weights* V, int64_t T, bint pairs, const 
     cdef double E = 0, total
     memset(dX.edge, 0, size * sizeof(double))
     memset(dX.q, 0, T * LP * sizeof(double))
+    if pairs:
+        memset(dX.P, 0, T * size * sizeof(double))
     for t in range(T):
         q, P = X.q + t * LP, X.P + t * size
         if pairs:
@@ -472,6 +501,8 @@ cdef void differentiate_forward(const Weights* W, const Weights* V, int64_t T, b
     cdef double m, total
     memset(dX.edge, 0, size * sizeof(double))
     memset(dX.q, 0, T * LP * sizeof(double))
+    if pairs:
+        memset(dX.P, 0, T * size * sizeof(double))
     for t in range(T):
         if pairs:
             M, R = X.P + t * size, dX.e + t * size

@@ -78,11 +78,35 @@ class Layout:
         """The slice of w that holds the plain transitions."""
         return slice(int(self.ptr[-1]), int(self.pair_ptr[0]))
 
+    def part(self, attributes, pair_attributes, *, transitions=False):
+        """The blocks of these alone, in increasing order and numbered anew; without transitions, or with them."""
+        ptr, node = _gathered(self.ptr, attributes)
+        pair_ptr, pair = _gathered(self.pair_ptr, pair_attributes)
+        transition = self.transition if transitions else np.empty(0, np.int32)
+        return Layout(
+            self.n_labels,
+            ptr,
+            None if self.label is None else self.label[node],
+            len(attributes) if self.label is None else int(np.searchsorted(attributes, self.dense)),
+            transition,
+            pair_ptr + ptr[-1] + len(transition),
+            self.pair[pair - self.pair_ptr[0]],
+            "arcs" if self.sparse and transitions else "dense",
+            self.legal if transitions else None,
+        )
+
     def node_labels(self):
         """int32[ptr[A]], the label of every node weight."""
         if self.label is not None:
             return self.label
         return np.tile(np.arange(self.n_labels, dtype=np.int32), self.n_attributes)
+
+
+def _gathered(ptr, blocks):
+    """(ptr of these blocks one behind the other, where each of their numbers was)"""
+    sizes = np.diff(ptr)[blocks]
+    new = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return new, np.repeat(ptr[:-1][blocks] - new[:-1], sizes) + np.arange(new[-1])
 
 
 def number(corpus, vocabulary):

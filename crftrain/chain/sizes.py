@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from ._occurrence_list import listed_bytes
+from .memory import fitting
 
 
 def sizes(corpus, layout):
@@ -24,3 +25,8 @@ def sizes(corpus, layout):
         n_touched=touched,
         listed_bytes=listed_bytes(corpus, layout),
     )
+
+
+def listed(sizes):
+    """What listing the weights will take, where there is room for it."""
+    return sizes.listed_bytes * fitting(1, sizes.listed_bytes)

@@ -71,6 +71,7 @@ __all__ = ["CONTEXT", "DEFAULT_ALGORITHM", "commands", "compare", "learn", "main
 @click.option("--stream", is_flag=True, help="Learn from TRAIN, which may be endless, sentence by sentence: one pass, nothing is kept.")
 @setting("--save-every", help="Sentences of a stream from model to model.")
 @setting("--n-hint", help="What n is in the X/n of a stream.")
+@setting("--shards", help="Cut the data into N shards, to no other model: for batch methods.")
 @click.option("--dry-run", is_flag=True, help="Read, count, say what memory training takes, and stop.")
 @click.argument("train", nargs=-1, required=True)
 @click.pass_context

@@ -219,7 +219,7 @@ def run_facts(settings, training, problem):
         "lambda": problem.l2,
         "l1": problem.l1,
         "seed": settings.seed,
-        "threads": settings.threads,
+        **_deciding_threads(settings),
         "dev": settings.dev,
         "data": fingerprint(training),
         **({"legal": training.vocabulary.legal.said} if training.vocabulary.legal is not None else {}),
@@ -237,6 +237,11 @@ def start_event(settings, training, point):
         "threads": settings.threads,
         "seed": settings.seed,
     }
+
+
+def _deciding_threads(settings):
+    """How many there are, where a method is chosen by it; else no number depends on them."""
+    return {"threads": settings.threads} if settings.algorithm.adapts else {}
 
 
 def step_event(progress):
@@ -277,8 +282,11 @@ def last_event(outcome, model_bytes):
 
 def model_facts(settings, training, point, outcome):
     """What the model says of its training; nothing that differs between two runs alike."""
+    facts = start_event(settings, training, point)
+    del facts["threads"]
     return {
-        **start_event(settings, training, point),
+        **facts,
+        **_deciding_threads(settings),
         "version": __version__,
         "features": settings.features,
         "transitions": settings.transitions,

@@ -59,6 +59,7 @@ LEAST = {  # whole numbers
     "patience": 1,
     "passes": 1,
     "threads": 1,
+    "shards": 1,
     "seed": 0,
     "min_freq": 0,
     "folds": 2,
@@ -67,7 +68,7 @@ LEAST = {  # whole numbers
     "save_every": 1,
     "n_hint": 1,
 }
-MOST = {"threads": 1024, "seed": 2**63 - 1, "n_hint": 2**53}  # of them; 2^31 - 1 of the others
+MOST = {"threads": 1024, "shards": 4096, "seed": 2**63 - 1, "n_hint": 2**53}  # of them; 2^31 - 1 of the others
 STREAMED = {"paths", "algorithm", "options", "model", "template", "lambdas", "l1s", "seed", "format", "label_column", "encoding", "log"}
 STREAMED |= {"fields", "comments", "tabs", "scheme", "dialect"}
 OF_STREAMS = {"stream", "save_every", "n_hint"}
@@ -102,6 +103,7 @@ class Settings:
     max_seconds: float | None = None
     tol: float | None = None  # None: the algorithm's own
     threads: int | None = None
+    shards: int | None = None  # runs of sequences with numbers of their own, each summed for itself
     seed: int | None = None
     features: str | None = None
     transitions: str | None = None
@@ -336,6 +338,9 @@ class Settings:
         if self.rules and not self.algorithm.constrained:
             able = _able(lambda algorithm: algorithm.constrained)
             yield f"{self.algorithm.name} cannot learn over legal labellings alone; these can: {able}"
+        if self.shards and not self.algorithm.optimiser.shards:
+            able = _able(lambda algorithm: algorithm.optimiser.shards)
+            yield f"{self.algorithm.name} looks at single sequences, so its data are not cut into shards; these can: {able}"
 
     def _overwritten(self, named):
         """A model is updated in place, and a checkpoint replaced by the next one; nothing else that is read is written."""

@@ -12,10 +12,12 @@ from types import MappingProxyType
 import numpy as np
 
 from .. import __version__
+from ..chain._parts import even, shared_numbers
 from ..chain._problem import Problem
 from ..chain._sequences import order_occurrences
 from ..chain.layout import Layout, arrange, number
 from ..chain.memory import free_memory
+from ..chain.sharded import sharded
 from ..chain.sizes import sizes
 from ..errors import TrainingError
 from ..model.model import Model
@@ -51,6 +53,12 @@ class Training:
             "n_attributes": len(self.vocabulary.attributes) + len(self.vocabulary.pair_attributes),
             "n_features": self.layout.n_features,
         }
+
+    def objective(self, settings, l2, l1):
+        """What is minimised."""
+        if settings.shards:
+            return sharded(self.corpus, self.layout, even(self.corpus, settings.shards), l2=l2, l1=l1, threads=settings.threads)
+        return Problem(self.corpus, self.layout, l2=l2, l1=l1, threads=settings.threads)
 
     @property
     def sizes(self):
@@ -121,9 +129,11 @@ def describe(settings, training, heldout=None):
     facts.threads, facts.l1 = settings.threads, max(l1.number for _, l1 in settings.points)
     facts.l2 = min(l2.number for l2, _ in settings.points)
     parts = algorithm.memory(facts, settings.options)
-    copies = settings.threads - 1 + bool(heldout)
+    copies = facts.n_features * bool(heldout)
+    if settings.threads > 1:
+        copies += shared_numbers(training.corpus, training.layout, even(training.corpus, settings.threads))
     if copies:
-        parts["copies for threads and held-out data"] = 8 * facts.n_features * copies
+        parts["copies for threads and held-out data"] = 8 * copies
     if settings.folds and settings.several:  # they go on side by side from strength to strength
         parts["folds side by side"] = (settings.folds - 1) * sum(parts.values())
     need, free = sum(parts.values()), free_memory()
@@ -169,10 +179,7 @@ def fit_point(settings, training, *, point=0, w=None, heldout=None, before=None,
     """
     algorithm, n = settings.algorithm, training.corpus.n_sequences
     l2, l1 = (strength.at(n) for strength in settings.points[point])
-    if before is None:
-        problem = Problem(training.corpus, training.layout, l2=l2, l1=l1, threads=settings.threads)
-    else:
-        problem = before.objective.at(l2=l2, l1=l1)
+    problem = training.objective(settings, l2, l1) if before is None else before.objective.at(l2=l2, l1=l1)
     w = np.zeros(problem.n_features) if w is None else w
     rng = np.random.default_rng(settings.seed)
     if before is not None and before.can_move_to(problem):

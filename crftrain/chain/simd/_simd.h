@@ -29,6 +29,7 @@ typedef struct {
     const int32_t *label;
     int whole;               /* every dense block has all L labels */
     const uint64_t *present; /* else bit j of present[a] says that dense attribute a has a weight for label j; NULL if L > 64 */
+    double magic;            /* not 0: what scatter adds is rounded first where it is a product, x = (x + magic) - magic */
 } Blocks;
 
 /* The weights of the sparse blocks that each sequence meets, one by one; LISTED_AHEAD more follow the last that may be read in vain. */
@@ -111,8 +112,14 @@ typedef struct {
     /* y += c x over n doubles, n a multiple of 8 */
     void (*axpy)(int64_t n, double c, const double *x, double *y);
 
+    /* out = (c x + magic) - magic over n doubles, n a multiple of 8; the largest |c x|. out may be x. */
+    double (*round_to)(int64_t n, double c, double magic, const double *x, double *out);
+
+    /* y += (c x + magic) - magic over n doubles, n a multiple of 8 */
+    void (*add_rounded)(int64_t n, double c, double magic, const double *x, double *y);
+
     /* The tangent of a sequence's marginals, times `scale`; see _tangent.pyx for the letters. In: M and R = M o (tangent of
-     * the transitions), both also transposed; a, b, y and r of T rows. Out: q, and C, of LP rows, is added to. u, A, B and du
+     * the transitions), both also transposed; a, b, y and r of T rows. Out: q, and C, of LP rows. u, A, B and du
      * are scratch. Up to 3 rows beyond T are read and written. `soon`: n_soon numbers that will be needed next. */
     void (*tangent)(int64_t T, int L, int LP, const double *M, const double *MT, const double *R, const double *RT, const double *a,
                     const double *b, const double *y, const double *r, double scale, double *u, double *A, double *B, double *du,
@@ -157,7 +164,7 @@ typedef struct {
     void (*arcs_backward)(int L, const ArcRows *A, double base, const double *v, double total, const double *a, double *b, double *q,
                           double *edge);
 
-    /* tangent with arcs into and out of each label; R = M o (tangents of the arcs' scores), RT the same by the label they lead into */
+    /* tangent with arcs into and out of each label, which adds to C; R = M o (tangents of the arcs' scores), RT the same by the label they lead into */
     void (*arcs_tangent)(int64_t T, int L, int LP, const ArcRows *into, const ArcRows *out, const double *RT, const double *R, double base,
                          const double *a, const double *b, const double *y, const double *r, double scale, double *u, double *A, double *B,
                          double *du, double *q, double *C);

@@ -19,6 +19,7 @@ typedef uint64_t FN(uvec) __attribute__((vector_size(8 * VW), aligned(8), may_al
 #define SPREAD(c) ((double)(c) - (V){0}) /* minus: c + 0.0 is not always c, so it would be computed */
 #define GREATER(x, y) ((I)((x) > (y)))
 #define PICK(mask, x, y) ((V)(((I)(x) & (mask)) | ((I)(y) & ~(mask))))
+#define ROUNDED(x, magic) ((x) + (magic) - (magic)) /* to a multiple of u, magic = 1.5 * 2^52 u */
 #else
 #error "crftrain's kernels need a compiler with vector extensions: GCC or Clang"
 #endif
@@ -107,7 +108,10 @@ INLINE void FN(add_to_rows)(const int W, const Occurrences *o, const Blocks *b, 
     UNROLL for (int j = 0; j < W / VW; j++) x[j] = LOAD(q + at + j * VW);
     for (int64_t k = from; k < to; k++) {
         double *row = b->rows + o->attr[k] * b->stride + at;
-        if (o->value) {
+        if (o->value && b->magic != 0) {
+            V c = SPREAD(o->value[k]);
+            UNROLL for (int j = 0; j < W / VW; j++) STORE(row + j * VW, LOAD(row + j * VW) + ROUNDED(c * x[j], b->magic));
+        } else if (o->value) {
             V c = SPREAD(o->value[k]);
             UNROLL for (int j = 0; j < W / VW; j++) STORE(row + j * VW, LOAD(row + j * VW) + c * x[j]);
         } else
@@ -131,7 +135,10 @@ static void FN(scatter)(const Occurrences *o, const Blocks *b, int64_t first, in
             FN(fetch_block)(o, b, k, end);
             int32_t a = o->attr[k];
             double c = o->value ? o->value[k] : 1.0;
-            for (int64_t p = b->ptr[a]; p < b->ptr[a + 1]; p++) b->w[p] += c * q[b->label[p]];
+            if (b->magic != 0 && o->value)
+                for (int64_t p = b->ptr[a]; p < b->ptr[a + 1]; p++) b->w[p] += ROUNDED(c * q[b->label[p]], b->magic);
+            else
+                for (int64_t p = b->ptr[a]; p < b->ptr[a + 1]; p++) b->w[p] += c * q[b->label[p]];
         }
     }
 }
@@ -156,10 +163,13 @@ static void FN(scatter_listed)(const Occurrences *o, const Blocks *b, const List
     double *const w = b->w;
     const int64_t end = l->ptr[i + 1];
     for (int64_t t = 0; t < T; t++) FN(scatter_rows)(o, b, o->ptr[first + t], o->split[first + t], LP, q + t * LP);
-    for (int64_t e = l->ptr[i]; e < end; e++) {
-        crf_prefetch(w + from[e + LISTED_AHEAD]);
-        w[from[e]] += (value ? value[e] : 1.0) * q[to[e]];
-    }
+    if (value && b->magic != 0)
+        for (int64_t e = l->ptr[i]; e < end; e++) w[from[e]] += ROUNDED(value[e] * q[to[e]], b->magic);
+    else
+        for (int64_t e = l->ptr[i]; e < end; e++) {
+            crf_prefetch(w + from[e + LISTED_AHEAD]);
+            w[from[e]] += (value ? value[e] : 1.0) * q[to[e]];
+        }
 }
 
 /* v += c d over a row; add_present only at the labels that the bits name */
@@ -444,15 +454,29 @@ static void FN(axpy)(int64_t n, double c, const double *x, double *y) {
     for (int64_t i = 0; i < n; i += VW) STORE(y + i, LOAD(y + i) + c * LOAD(x + i));
 }
 
-/* C[x] = (fresh) or += sum_k a[k * by_k + x * by_x] M[k], and the same with a2 and M2 if there are any: [0:NV] of R rows x of C,
+static double FN(round_to)(int64_t n, double c, double magic, const double *x, double *out) {
+    V top = SPREAD(0.0);
+    for (int64_t i = 0; i < n; i += VW) {
+        V y = c * LOAD(x + i), size = PICK(GREATER(y, SPREAD(0.0)), y, -y);
+        top = PICK(GREATER(size, top), size, top);
+        STORE(out + i, ROUNDED(y, magic));
+    }
+    double most = 0;
+    for (int i = 0; i < VW; i++)
+        if (top[i] > most) most = top[i];
+    return most;
+}
+
+static void FN(add_rounded)(int64_t n, double c, double magic, const double *x, double *y) {
+    for (int64_t i = 0; i < n; i += VW) STORE(y + i, LOAD(y + i) + ROUNDED(c * LOAD(x + i), magic));
+}
+
+/* C[x] = sum_k a[k * by_k + x * by_x] M[k], and the same with a2 and M2 if there are any: [0:NV] of R rows x of C,
  * which stay in registers while k runs. */
-INLINE void FN(product_tile)(const int R, const int NV, const int fresh, int64_t n, int64_t by_k, int64_t by_x, int LP, const double *a,
+INLINE void FN(product_tile)(const int R, const int NV, int64_t n, int64_t by_k, int64_t by_x, int LP, const double *a,
                              const double *M, const double *a2, const double *M2, double *C) {
     V acc[TILE][3];
-    UNROLL for (int x = 0; x < R; x++) UNROLL for (int j = 0; j < NV; j++) {
-        acc[x][j] = SPREAD(0.0);
-        if (!fresh) acc[x][j] = LOAD(C + (int64_t)x * LP + j * VW);
-    }
+    UNROLL for (int x = 0; x < R; x++) UNROLL for (int j = 0; j < NV; j++) acc[x][j] = SPREAD(0.0);
     for (int twice = 0; twice < 2; twice++, a = a2, M = M2)
         for (int64_t k = 0; a && k < n; k++, a += by_k, M += LP)
             UNROLL for (int x = 0; x < R; x++) {
@@ -463,11 +487,11 @@ INLINE void FN(product_tile)(const int R, const int NV, const int fresh, int64_t
 }
 
 /* R rows of C, panel by panel */
-INLINE void FN(product_rows)(const int R, const int fresh, int64_t n, int64_t by_k, int64_t by_x, int LP, const double *a, const double *M,
+INLINE void FN(product_rows)(const int R, int64_t n, int64_t by_k, int64_t by_x, int LP, const double *a, const double *M,
                              const double *a2, const double *M2, double *C) {
     for (int at = 0; at < LP;) {
         int left = (LP - at) / VW, NV = left >= 3 && left != 4 ? 3 : left >= 2 ? 2 : 1;
-#define TILED(NV) FN(product_tile)(R, NV, fresh, n, by_k, by_x, LP, a, M + at, a2, a2 ? M2 + at : NULL, C + at)
+#define TILED(NV) FN(product_tile)(R, NV, n, by_k, by_x, LP, a, M + at, a2, a2 ? M2 + at : NULL, C + at)
         if (NV == 3) TILED(3);
         else if (NV == 2) TILED(2);
         else TILED(1);
@@ -477,10 +501,10 @@ INLINE void FN(product_rows)(const int R, const int fresh, int64_t n, int64_t by
 }
 
 /* C[rows], in tiles; the last one may write rows beyond, fewer than TILE / 2 */
-INLINE void FN(product)(const int fresh, int64_t rows, int64_t n, int64_t by_k, int64_t by_x, int LP, const double *a, const double *M,
+INLINE void FN(product)(int64_t rows, int64_t n, int64_t by_k, int64_t by_x, int LP, const double *a, const double *M,
                         const double *a2, const double *M2, double *C) {
     int64_t x = 0;
-#define ROWS(R) FN(product_rows)(R, fresh, n, by_k, by_x, LP, a + x * by_x, M, a2 ? a2 + x * by_x : NULL, M2, C + x * LP)
+#define ROWS(R) FN(product_rows)(R, n, by_k, by_x, LP, a + x * by_x, M, a2 ? a2 + x * by_x : NULL, M2, C + x * LP)
     for (; x + TILE / 2 < rows; x += TILE) ROWS(TILE);
     for (; x < rows; x += TILE / 2) ROWS(TILE / 2);
 #undef ROWS
@@ -488,7 +512,7 @@ INLINE void FN(product)(const int fresh, int64_t rows, int64_t n, int64_t by_k, 
 
 /* out[t] = a[t]' M for T rows */
 INLINE void FN(times_rows)(int64_t T, int L, int LP, const double *a, const double *M, double *out) {
-    FN(product)(1, T, L, 1, LP, LP, a, M, NULL, NULL, out);
+    FN(product)(T, L, 1, LP, LP, a, M, NULL, NULL, out);
 }
 
 /* sum = p'M and other = v'N together, so that neither's additions wait */
@@ -564,7 +588,7 @@ static void FN(tangent)(int64_t T, int L, int LP, const double *M, const double 
         STORE(A + k, centred);
         STORE(q + k, centred * LOAD(b + k) + LOAD(a + k) * LOAD(B + k));
     }
-    FN(product)(0, LP, T - 1, LP, 1, LP, A, u + LP, a, du + LP, C); /* sum of A u' + a du' over pairs of positions */
+    FN(product)(LP, T - 1, LP, 1, LP, A, u + LP, a, du + LP, C); /* sum of A u' + a du' over pairs of positions */
 }
 
 /* ln y for normal y > 0, to about 2 ulp: y = 2^k m, sqrt(1/2) <= m < sqrt(2), and with s = (m - 1) / (m + 1) the Taylor series
@@ -648,7 +672,8 @@ static const Simd FN(table) = {
     .name = NAME, .gather = FN(gather), .scatter = FN(scatter), .gather_listed = FN(gather_listed),
     .scatter_listed = FN(scatter_listed), .scatter_present = FN(scatter_present), .exp_rows = FN(exp_rows),
     .forward = FN(forward), .backward = FN(backward), .outer = FN(outer), .viterbi = FN(viterbi), .settle = FN(settle),
-    .settle_rows = FN(settle_rows), .dot = FN(dot), .axpy = FN(axpy), .tangent = FN(tangent), .log_sums = FN(log_sums),
+    .settle_rows = FN(settle_rows), .dot = FN(dot), .axpy = FN(axpy), .round_to = FN(round_to),
+    .add_rounded = FN(add_rounded), .tangent = FN(tangent), .log_sums = FN(log_sums),
     .keep_present = FN(keep_present), .exchange = FN(exchange), .scatter_rated = FN(scatter_rated), .fade = FN(fade),
     .adapt = FN(adapt), .look_up = FN(look_up), .adagrad_sleep = FN(adagrad_sleep), .adagrad_step = FN(adagrad_step),
     .arcs_forward = FN(arcs_forward), .arcs_backward = FN(arcs_backward), .arcs_tangent = FN(arcs_tangent), .log_sum = FN(log_sum),
@@ -668,5 +693,6 @@ static const Simd FN(table) = {
 #undef SPREAD
 #undef GREATER
 #undef PICK
+#undef ROUNDED
 #undef PANELS
 #undef AHEAD

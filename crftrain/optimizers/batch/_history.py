@@ -3,7 +3,8 @@
 With s_k = w_{k+1} - w_k, y_k = g_{k+1} - g_k, the direction -H g is a combination of the s, the y and g. Its
 coefficients follow from their inner products alone, by the two-loop recursion (Nocedal 1980) carried out on
 coefficients; so an iteration reads the pairs twice, once for the products with the newest pair and g, once for the sum.
-Both are matrix products over columns that fit the cache, in threads over ranges of the weights.
+Both are matrix products over columns that fit the cache, in threads over runs of such pieces; what the pieces say is added up
+in their order, however many threads there were.
 """
 
 import numpy as np
@@ -87,36 +88,33 @@ class History:
 
     def _products(self, vectors):
         """[vectors] [rows]'"""
-        parts = [None] * self.threads
+        parts = np.zeros((self.pieces, len(vectors), len(self.rows)))
 
         def work(thread):
-            total = np.zeros((len(vectors), len(self.rows)))
-            for lo, hi in self._columns(thread):
-                total += np.stack([vector[lo:hi] for vector in vectors]) @ self.rows[:, lo:hi].T
-            parts[thread] = total
+            for piece, part in self._columns(thread):
+                np.matmul(np.stack([vector[part] for vector in vectors]), self.rows[:, part].T, out=parts[piece])
 
-        self._run(work)
-        return sum(parts)
+        in_threads(work, self.threads)
+        return parts.sum(axis=0)
 
     def _combine(self, c, c_g, g, out):
-        parts = [0.0] * self.threads
+        parts = np.zeros(self.pieces)
 
         def work(thread):
-            for lo, hi in self._columns(thread):
-                part = c @ self.rows[:, lo:hi]
-                part += c_g * g[lo:hi]
-                out[lo:hi] = part
-                parts[thread] += float(part @ g[lo:hi])
+            for piece, part in self._columns(thread):
+                sums = c @ self.rows[:, part]
+                sums += c_g * g[part]
+                out[part] = sums
+                parts[piece] = sums @ g[part]
 
-        self._run(work)
-        return sum(parts)
+        in_threads(work, self.threads)
+        return float(parts.sum())
+
+    @property
+    def pieces(self):
+        return -(-self.size // COLUMNS)
 
     def _columns(self, thread):
-        first, last = self.size * thread // self.threads, self.size * (thread + 1) // self.threads
-        return ((lo, min(lo + COLUMNS, last)) for lo in range(first, last, COLUMNS))
-
-    def _run(self, work):
-        if self.threads == 1:
-            work(0)
-        else:
-            in_threads(work, self.threads)
+        """(number, slice) of each piece that is a thread's."""
+        first, last = self.pieces * thread // self.threads, self.pieces * (thread + 1) // self.threads
+        return ((piece, slice(piece * COLUMNS, (piece + 1) * COLUMNS)) for piece in range(first, last))

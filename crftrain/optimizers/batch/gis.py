@@ -19,6 +19,7 @@ References: Chen and Rosenfeld 2000 for 2); Yang, Suk, Lee 2012, equations 3.8, 
 
 import numpy as np
 
+from ...chain.sizes import listed
 from ...errors import TrainingError
 from ..base import Algorithm, Optimiser, Option, Step
 from . import _scaling
@@ -46,6 +47,7 @@ class Gis(Optimiser):
         least, self.S = objective.feature_sums()
         if least < 0:
             raise TrainingError("the corpus", f"an attribute has the value {least:g}", "values >= 0, for which scaling is made")
+        objective.list_weights()
         self.scale, self.empirical = UPDATES[update], objective.gold_counts()
         self.gamma = {"none": None, "triple-jump": divided, "aitken": GAMMAS[gamma]}[acceleration]
         self.g, self.new, self.delta, self.before = (np.zeros_like(w) for _ in range(4))
@@ -111,7 +113,7 @@ ALGORITHM = Algorithm(
         Option("gamma", "3", "aitken: the eigenvalue by equation 4.8, 4.9 or 4.10", choices=tuple(GAMMAS)),
     ),
     optimiser=Gis,
-    memory=lambda facts, options: {"weights, gradient, counts and steps": 8 * 8 * facts.n_features},
+    memory=lambda facts, options: {"weights, gradient, counts and steps": 64 * facts.n_features, "listed weights": listed(facts)},
     step_name="iteration",
     tol=2.5e-5,
     passes=1000,

@@ -9,6 +9,7 @@ Without pairs (the first step, or after the curvature failed) d is the steepest 
 Reference: Liu and Nocedal, "On the limited memory BFGS method for large scale optimization", 1989.
 """
 
+from ...chain.sizes import listed
 from ..base import Algorithm, Optimiser, Option, Step
 from ._history import History
 from ._linesearch import strong_wolfe
@@ -20,6 +21,7 @@ class LBFGS(Optimiser):
 
     def __init__(self, objective, w, rng, *, memory):
         super().__init__(objective, w, rng)
+        objective.list_weights()
         self.part = objective  # what steps look at
         self.history = History(memory, objective.n_features, objective.threads)
         self.g, self.d = w.copy(), w.copy()
@@ -66,13 +68,17 @@ class LBFGS(Optimiser):
         return True
 
 
+def memory(facts, options):
+    return {"weights": 24 * facts.n_features, "listed weights": listed(facts), "pairs": 16 * facts.n_features * options["memory"]}
+
+
 ALGORITHM = Algorithm(
     summary="limited-memory BFGS on the whole objective: the classic batch method",
     reference="Liu and Nocedal, On the limited memory BFGS method for large scale optimization, Math. Programming 45, 1989",
     solves=frozenset({"l2", "no-l2"}),
     options=(Option("memory", 10, "pairs of steps and gradient changes that are kept", minimum=1),),
     optimiser=LBFGS,
-    memory=lambda facts, options: {"weights": 24 * facts.n_features, "pairs": 16 * facts.n_features * options["memory"]},
+    memory=memory,
     lighter="--memory 5, --min-freq 2, --features observed, or -a sag",
     step_name="iteration",
     tol=2.5e-5,

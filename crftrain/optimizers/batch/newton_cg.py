@@ -33,6 +33,8 @@ import numpy as np
 from ...chain._penalty import max_norm
 from ...chain._tangent import kept_bytes
 from ...chain.memory import fitting
+from ...chain.rounding import Rounding
+from ...chain.sizes import listed
 from ..base import Algorithm, Optimiser, Option, Step
 from ._orthants import Orthants
 from ._preconditioner import Preconditioned, kept_pairs
@@ -141,17 +143,22 @@ class NewtonCG(Optimiser):
     def state(self):
         inverse = {} if self.subproblem.inverse is None else {"inverse": self.subproblem.inverse}
         region = self.subproblem.state(False) if self.region is None else self.region.state()
-        return {"w": self.w, "sample": self.curvature.sampled, "ratio": np.array(self.ratio)} | inverse | region
+        return {"w": self.w, "sample": self.curvature.sampled, "ratio": np.array(self.ratio)} | self._rounding() | inverse | region
+
+    def _rounding(self):
+        return {} if self.curvature.rounding is None else {"rounding": self.curvature.rounding.state()}
 
     def state_shapes(self):
         vectors = dict.fromkeys(("inverse", "s", "r", "d", "origin"), (np.float64, self.w.shape))
-        return vectors | {"sums": (np.float64, (len(Scalars._fields),)), "radius": (np.float64, ())}
+        return vectors | {"sums": (np.float64, (len(Scalars._fields),)), "radius": (np.float64, ()), "rounding": (np.float64, (2,))}
 
     def restore(self, state):
         self.w[:] = state.get("origin", state["w"])
         self.curvature.sample(state["sample"])
         self._start()
         self.ratio = float(state["ratio"])
+        if "rounding" in state:
+            self.curvature.rounding = Rounding.restored(state["rounding"])
         if "inverse" in state:
             self.subproblem.precondition(state["inverse"].copy())
         self.region.restore(state)
@@ -162,8 +169,8 @@ def memory(facts, options):
     kept = kept_bytes(facts.n_tokens, facts.n_labels) if keeps else 0
     part = kept_sequences(options["cache"], facts.n_sequences, kept) / max(facts.n_sequences, 1)
     pairs = 32 * kept_pairs(options["pairs"], facts) * facts.n_features
-    weights, listed = (88 + 16 * options["precondition"]) * facts.n_features, facts.listed_bytes * fitting(1, facts.listed_bytes)
-    return {"weights": weights, "listed weights": listed, "kept for products": int(part * kept), "pairs": pairs}
+    weights = (88 + 16 * options["precondition"]) * facts.n_features
+    return {"weights": weights, "listed weights": listed(facts), "kept for products": int(part * kept), "pairs": pairs}
 
 
 class OrthantNewton(NewtonCG):
@@ -204,13 +211,16 @@ class OrthantNewton(NewtonCG):
     def state(self):
         inverse = {} if self.subproblem.inverse is None else {"inverse": self.subproblem.inverse}
         radius = math.inf if self.region is None else self.region.radius
-        return {"w": self.w, "sample": self.curvature.sampled, "ratio": np.array(self.ratio), "radius": np.array(radius)} | inverse
+        radius = {"radius": np.array(radius)}
+        return {"w": self.w, "sample": self.curvature.sampled, "ratio": np.array(self.ratio)} | radius | self._rounding() | inverse
 
     def restore(self, state):
         self.w[:] = state["w"]
         self.curvature.sample(state["sample"])
         self._start()
         self.ratio, self.region.radius = float(state["ratio"]), float(state["radius"])
+        if "rounding" in state:
+            self.curvature.rounding = Rounding.restored(state["rounding"])
         if "inverse" in state:
             self.subproblem.precondition(state["inverse"].copy())
 

@@ -25,6 +25,7 @@ from collections import deque
 import numpy as np
 
 from ...chain._penalty import max_norm, subgradient
+from ...chain.sizes import listed
 from ..base import Algorithm, Optimiser, Option, Step
 from ._history import History
 from ._linesearch import C1, drowned, flat_enough
@@ -39,6 +40,7 @@ class OWLQN(Optimiser):
 
     def __init__(self, objective, w, rng, *, memory, align):
         super().__init__(objective, w, rng)
+        objective.list_weights()
         self.everywhere = align != "zero"
         self.history = History(memory, objective.n_features, objective.threads)
         self.g, self.pg, self.p = w.copy(), w.copy(), w.copy()
@@ -103,6 +105,10 @@ class OWLQN(Optimiser):
         return f <= self.f + C1 * slope
 
 
+def memory(facts, options):
+    return {"weights": 32 * facts.n_features, "listed weights": listed(facts), "pairs": 16 * facts.n_features * options["memory"]}
+
+
 ALGORITHM = Algorithm(
     summary="orthant-wise L-BFGS: the batch method for l1, with exact zeros",
     reference="Andrew and Gao, Scalable training of L1-regularized log-linear models, ICML 2007",
@@ -117,7 +123,7 @@ ALGORITHM = Algorithm(
         ),
     ),
     optimiser=OWLQN,
-    memory=lambda facts, options: {"weights": 32 * facts.n_features, "pairs": 16 * facts.n_features * options["memory"]},
+    memory=memory,
     lighter="--memory 5, --min-freq 2, --features observed, or -a sgd-l1",
     step_name="iteration",
     tol=5e-7,

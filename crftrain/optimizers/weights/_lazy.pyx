@@ -174,7 +174,7 @@ cdef class LazyWeights:
         vector[:view.nodes.ptr[view.n_rows]] = 0        # those live in rows
         out.point_to(vector)
         out.rows[:] = view.rows
-        out.add_rows()
+        out.add_rows(0, out.n_rows)
         for k in range(self.transitions.n):
             out.vector[self.transitions.first + k] = edge[self.transitions.place[k]]
         return vector

@@ -21,6 +21,7 @@ from libc.string cimport memset
 import numpy as np
 
 from ._descent cimport DescentWeights
+from ..._kernels cimport Lattice
 from ...chain._blocks cimport BlockView, Gradient, aligned
 from ...chain._tangent cimport Curvature, Workspace, multiply
 from ._sleeping cimport SleepingSteps, SleepingWeights
@@ -92,6 +93,7 @@ cdef class SmdSteps(SleepingSteps):
         SleepingSteps.__init__(self, problem, w, weights=weights, batch=batch)
         self.smd = weights
         self.curvature, self.space = problem.curvature(keep=0), Workspace(problem.layout)
+        self.curvature.measure(0)   # nothing is rounded
 
     cdef bint take(self, int64_t u, double eta) noexcept nogil:
         return self.turn_along(u) and SleepingSteps.take(self, u, eta)
@@ -99,15 +101,19 @@ cdef class SmdSteps(SleepingSteps):
     cdef bint turn_along(self, int64_t u) noexcept nogil:
         """h = H u for the unit that was evaluated last. False: failure."""
         cdef int64_t i, k
+        cdef Lattice* dX
         self.curvature.W = self.lazy.W
         self.curvature.direction.V.nodes, self.curvature.direction.V.pairs = self.smd.d.nodes, self.smd.d.pairs
         for k in range(self.X.places):
             self.curvature.direction.V.trans[k] = self.smd.d_edge[k]
         multiply(&self.lazy.W, &self.curvature.direction.V)
-        self.space.clear()
+        self.space.expected[:] = 0
         for i in range(self.units[u], self.units[u + 1]):
-            if not self.curvature.add_product(self.s, i, self.scale, self.smd.product, self.space):
+            dX = self.curvature.tangents(self.s, i, self.scale, self.space)
+            if dX == NULL:
                 return False
+            self.smd.product.add(self.s, i, dX)
             self.runs += 1
-        self.curvature.finish(self.scale, self.smd.product, self.space, 0)
+        for k in range(self.X.places):
+            self.smd.product.edge[k] += self.curvature.direction.V.trans[k] * self.scale * self.space.expected[k]
         return True
