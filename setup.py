@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy
 from Cython.Build import cythonize
+from Cython.Compiler import Options
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
@@ -22,7 +23,9 @@ DIRECTIVES = {
     "cdivision": True,
     "initializedcheck": False,
     "freethreading_compatible": True,
+    "auto_pickle": False,  # what is pickled says itself how; the rest refuses
 }
+Options.emit_code_comments = False  # a tenth of the generated lines would repeat the source
 FLAGS = [] if os.name == "nt" else ["-O3", "-fno-math-errno", "-g0", "-Wno-array-bounds"]
 SANITIZERS = ["-fsanitize=address,undefined"] if os.environ.get("CRFTRAIN_SANITIZE") else []  # make sanitize
 if SANITIZERS:
