@@ -239,7 +239,7 @@ def test_held_out_data_without_a_gold_label_are_an_error(settings, tmp_path, tex
 def test_the_model_says_how_it_was_made(settings, tmp_path):
     outcome = learn(settings(features="full", transitions="observed", min_freq=2, seed=7, passes=3))
     facts = load(tmp_path / "model.bin").facts
-    expected = {"algorithm": "lbfgs", "options": {"memory": 10}, "lambda": 1 / 40, "l1": 0, "threads": 1, "seed": 7, "min_freq": 2}
+    expected = {"algorithm": "lbfgs", "options": {"memory": 10}, "lambda": 1 / 40, "l1": 0, "seed": 7, "min_freq": 2}
     expected |= {"features": "full", "transitions": "observed", "n_sequences": 40, "n_labels": 3, "iteration": 3, "passes": outcome.passes}
     expected |= {"reason": "limit of 3 iterations", "converged": False, "objective": outcome.objective, "gap": outcome.gap}
     assert {key: facts[key] for key in expected} == expected

@@ -57,7 +57,7 @@ cdef class Problem:
         """sequences: those of another Problem on the same corpus and layout. whole: the Whole of which this is a shard."""
         self.sequences, self.layout = sequences or Sequences(corpus, layout), layout
         self.l2, self.l1, self.threads, self.passes, self.whole = l2, l1, threads, 0.0, whole
-        self.scale = 1.0 / (self.sequences.n if whole is None else whole.n_sequences)
+        self.scale = 1.0 / max(1, self.sequences.n if whole is None else whole.n_sequences)  # held-out data may leave none
         self.scorer, self.losses = Scorer(layout), np.zeros(self.sequences.n)
         self.cancelled, self.first_gap = False, None
         self.cuts = even(corpus, threads)
