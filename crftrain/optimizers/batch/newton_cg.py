@@ -18,7 +18,7 @@ give H a cluster of eigenvalues just above lambda, frequent ones some large valu
 and spreads the cluster to lambda / H_pp; its root does half of both. Where attributes have large values there is no such cluster, H's
 scale is that of the values, and 4) takes the whole diagonal: one entry then is above LARGE times what a weight on every token has at most.
 
-Under l1 steps 1) and 2) are on the weights that are not zero or want to leave it, and stay in an orthant     (_orthants)
+Under l1 steps 1) and 2) are on the weights that are not zero or want to leave it, and stay in an orthant     (_orthant_newton)
 
 References: Tsuboi, Unno, Kashima, Okazaki 2011 (products); Nash, Sofer, "Assessing a search direction within a truncated-Newton
 method", 1990 (2); Byrd, Chin, Neveitt, Nocedal, "On the use of stochastic Hessian information in optimization methods for machine
@@ -36,14 +36,12 @@ from ...chain.memory import fitting
 from ...chain.rounding import Rounding
 from ...chain.sizes import listed
 from ..base import Algorithm, Optimiser, Option, Step
-from ._orthants import Orthants
 from ._preconditioner import Preconditioned, kept_pairs
 from ._subsample import draw
 from ._trust import Scalars, Steihaug, TrustRegion
 
 C, FALL, MOST, RUN, LATE = 0.5, 0.2, 200, 20, 1e-3
-LARGE = 100
-SHARE, NEAR, POWER = 0.2, 0.02, 0.5
+LARGE, SHARE, NEAR, POWER = 100, 0.2, 0.02, 0.5
 
 
 def kept_sequences(cache, n, n_bytes):
@@ -55,6 +53,11 @@ def weakly(method):
     """The method without a hold on its object: what an object gives to its parts must not keep it alive."""
     reference = WeakMethod(method)
     return lambda *arguments: reference()(*arguments)
+
+
+def enough(k, decrease, gain, fall):
+    """Whether conjugate gradients end, far from the optimum."""
+    return k * gain <= C * decrease or fall <= FALL or k == MOST
 
 
 class NewtonCG(Optimiser):
@@ -81,7 +84,7 @@ class NewtonCG(Optimiser):
         if self.region.on or late and (self.curvature.sampled == 1).all():
             promise = self.region.step(lambda k, decrease, gain, fall: fall <= FALL or k == RUN, exact=True)
         else:
-            promise = self.region.step(lambda k, decrease, gain, fall: k * gain <= C * decrease or fall <= FALL or k == MOST)
+            promise = self.region.step(enough)
         if promise is None:
             return self._report(done="no step lowers the objective any more: rounding")
         return self._report(note=f"{promise.products} products")
@@ -173,61 +176,11 @@ def memory(facts, options):
     return {"weights": weights, "listed weights": listed(facts), "kept for products": int(part * kept), "pairs": pairs}
 
 
-class OrthantNewton(NewtonCG):
-    """Under l1: the same products and samples, and steps in an orthant."""
-
-    def _start(self):
-        g = np.empty_like(self.w)
-        f = self._fill(self.w, g)
-        self.region = Orthants(self.objective, weakly(self._enter), self.subproblem, self.w, g, f)
-
-    def _first(self):
-        self.ratio = 0.0 if self.w.any() else 1.0
-        self._draw()
-        self._start()
-        return self._report() if self.w.any() else self.step()
-
-    def step(self):
-        if self.region is None:
-            return self._first()
-        if self.precondition and self.ratio < LATE and self.subproblem.inverse is None:
-            self._precondition()
-        promise = self.region.step(lambda k, decrease, gain, fall: k * gain <= C * decrease or fall <= FALL or k == MOST)
-        done = "" if promise else "no step lowers the objective any more: rounding"
-        return self._report(done=done, note=f"{promise.products} products" if promise else "")
-
-    def _report(self, **said):
-        at_zero = self.objective.gap_at_zero()
-        self.ratio = self.region.gap / at_zero if at_zero else 0.0
-        return Step(self.region.f, self.region.gap, **said)
-
-    def _product(self, v, out):
-        self.curvature.times(v, out)
-        out *= self.region.free
-
-    def gradient(self):
-        return self.region.g
-
-    def state(self):
-        inverse = {} if self.subproblem.inverse is None else {"inverse": self.subproblem.inverse}
-        radius = math.inf if self.region is None else self.region.radius
-        radius = {"radius": np.array(radius)}
-        return {"w": self.w, "sample": self.curvature.sampled, "ratio": np.array(self.ratio)} | radius | self._rounding() | inverse
-
-    def restore(self, state):
-        self.w[:] = state["w"]
-        self.curvature.sample(state["sample"])
-        self._start()
-        self.ratio, self.region.radius = float(state["ratio"]), float(state["radius"])
-        if "rounding" in state:
-            self.curvature.rounding = Rounding.restored(state["rounding"])
-        if "inverse" in state:
-            self.subproblem.precondition(state["inverse"].copy())
-
-
 def build(objective, w, rng, *, pairs, **options):
     """Under l1 the weights that may move change from step to step, and with them what the directions before were worth."""
     if objective.l1:
+        from ._orthant_newton import OrthantNewton
+
         return OrthantNewton(objective, w, rng, pairs=0, **options)
     return NewtonCG(objective, w, rng, pairs=pairs, **options)
 
