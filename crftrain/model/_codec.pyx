@@ -5,10 +5,16 @@ and a ValueError says what was wrong.
 """
 
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize, PyBytes_Size
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy
 
+from ..text._strings cimport Growing, StringTable, hash_of
+
 import numpy as np
+
+ctypedef fused Number:
+    int32_t
+    int64_t
 
 cdef enum Fault:
     FINE, TRUNCATED, TOO_LARGE, PADDED, PREFIX, ORDER
@@ -45,36 +51,50 @@ def encode_varints(const int64_t[::1] values):
     return out
 
 
-def decode_varints(const uint8_t[::1] data, Py_ssize_t start, Py_ssize_t count):
-    """(int64[count], position after them), the numbers at data[start:]; each takes a byte at least, so count is bounded."""
-    cdef Py_ssize_t k, i = start, end = data.shape[0]
-    cdef Fault fault = FINE
+cdef Fault varints(const uint8_t[::1] data, Py_ssize_t* at, Number* out, Py_ssize_t count) noexcept nogil:
+    """The numbers at data[at:], which goes behind them; each takes a byte at least, so count is bounded."""
+    cdef Py_ssize_t k, i = at[0], end = data.shape[0]
     cdef int64_t v
     cdef int shift
-    if start < 0 or start > end or count < 0 or count > end - start:
-        raise ValueError(FAULTS[TRUNCATED])
-    values = np.empty(count, np.int64)
-    cdef int64_t[::1] out = values
-    with nogil:
-        for k in range(count):
-            v = shift = 0
-            while i < end and data[i] > 127 and shift < 28:
-                v |= <int64_t> (data[i] & 127) << shift
-                shift += 7
-                i += 1
-            if i == end:
-                fault = TRUNCATED
-            elif shift == 28 and data[i] > 7:
-                fault = TOO_LARGE
-            elif shift > 0 and data[i] == 0:
-                fault = PADDED
-            if fault != FINE:
-                break
-            out[k] = v | <int64_t> data[i] << shift
+    if i < 0 or i > end or count < 0 or count > end - i:
+        return TRUNCATED
+    for k in range(count):
+        if i < end and data[i] < 128:
+            out[k] = data[i]
             i += 1
+            continue
+        v = shift = 0
+        while i < end and data[i] > 127 and shift < 28:
+            v |= <int64_t> (data[i] & 127) << shift
+            shift += 7
+            i += 1
+        if i == end:
+            return TRUNCATED
+        if shift == 28 and data[i] > 7:
+            return TOO_LARGE
+        if shift > 0 and data[i] == 0:
+            return PADDED
+        out[k] = <Number> (v | <int64_t> data[i] << shift)
+        i += 1
+    at[0] = i
+    return FINE
+
+
+def decode_varints(const uint8_t[::1] data, Py_ssize_t start, Py_ssize_t count, *, bint narrow=False):
+    """(int64[count], or int32 if narrow, position after them), the numbers at data[start:]."""
+    cdef Py_ssize_t at = start
+    cdef Fault fault
+    if count < 0 or count > data.shape[0]:
+        raise ValueError(FAULTS[TRUNCATED])
+    cdef int32_t[::1] short_ones = np.empty(count if narrow else 0, np.int32)
+    cdef int64_t[::1] long_ones = np.empty(0 if narrow else count, np.int64)
+    with nogil:
+        fault = varints(data, &at, &short_ones[0], count) if narrow else varints(data, &at, &long_ones[0], count)
     if fault != FINE:
         raise ValueError(FAULTS[fault])
-    return values, i
+    if narrow:
+        return short_ones.base, at
+    return long_ones.base, at
 
 
 def front_encode(list names):
@@ -105,22 +125,51 @@ def front_encode(list names):
     return shared_array, fresh_array, tail
 
 
-def front_decode(const int64_t[::1] shared, const int64_t[::1] fresh, const uint8_t[::1] tail, const int64_t[::1] start, Py_ssize_t size):
-    """bytes[size]: name k at start[k]. The caller has made sum(fresh) = len(tail) and laid the names out within size.
+def front_decode(const uint8_t[::1] data, Py_ssize_t n, int64_t size, const int32_t[::1] number, const uint8_t[::1] first):
+    """StringTable of n names, size bytes in all: those whose set is among the first ones, then the others.
 
-    Names rise strictly, which also makes them distinct.
+    Names rise strictly, which also makes them distinct: none is looked up.
     """
-    cdef bytes blob = PyBytes_FromStringAndSize(NULL, size)
-    cdef uint8_t* out = <uint8_t*> PyBytes_AsString(blob)
-    cdef const uint8_t* text = &tail[0] if tail.shape[0] else out
-    cdef const uint8_t* previous = out
-    cdef uint8_t* name
-    cdef Py_ssize_t k, common, old, new, length = 0
-    cdef Fault fault = FINE
-    cdef int sign
+    cdef Py_ssize_t k, j, common, old, new, length = 0, at = 0
+    cdef Py_ssize_t numbered[2]
+    cdef int64_t n_fresh = 0, n_bytes = 0
+    cdef int64_t place[2]
+    cdef Growing lengths = Growing(), hashes = Growing()
+    cdef StringTable table = StringTable()
+    cdef Fault fault
+    cdef int sign, side
+    if n < 0 or n > data.shape[0] // 2:
+        raise ValueError(FAULTS[TRUNCATED])
+    lengths.reserve(2 * n * sizeof(int32_t))
+    cdef int32_t* shared = <int32_t*> lengths.data
+    cdef int32_t* fresh = shared + n
     with nogil:
-        for k in range(shared.shape[0]):
-            common, new = shared[k], fresh[k]
+        fault = varints(data, &at, shared, 2 * n)
+        if fault == FINE:
+            numbered[0] = numbered[1] = place[0] = place[1] = 0
+            for k in range(n):
+                n_fresh += fresh[k]
+                n_bytes += <int64_t> shared[k] + fresh[k]
+                if first[number[k]]:
+                    numbered[1] += 1
+                    place[1] += <int64_t> shared[k] + fresh[k]
+    if fault != FINE:
+        raise ValueError(FAULTS[fault])
+    if n_fresh != data.shape[0] - at:
+        raise ValueError(f"{data.shape[0] - at} new bytes where the lengths add up to {n_fresh}")
+    if n_bytes != size:
+        raise ValueError(f"{n_bytes} bytes of names, not {size}")
+    table.enlarge(n, size)
+    hashes.reserve(n * sizeof(uint32_t))
+    cdef uint32_t* hash = <uint32_t*> hashes.data
+    cdef const char* text = <const char*> &data[0] + at if n else table.text
+    cdef const char* previous = table.text
+    cdef char* name
+    with nogil:
+        numbered[0], place[0] = numbered[1], place[1]     # of the others
+        numbered[1] = place[1] = 0
+        for k in range(n):
+            common, new, side = shared[k], fresh[k], first[number[k]] != 0
             old = length - common
             if old < 0:
                 fault = PREFIX
@@ -130,14 +179,19 @@ def front_decode(const int64_t[::1] shared, const int64_t[::1] fresh, const uint
                     fault = ORDER
             if fault != FINE:
                 break
-            name = out + start[k]
+            name, j, length = table.text + place[side], numbered[side], common + new
             memcpy(name, previous, common)
             memcpy(name + common, text, new)
+            hash[j] = hash_of(name, length, table.seed)
+            numbered[side] += 1
+            place[side] += length
+            table.start[j + 1] = place[side]
             text += new
-            previous, length = name, common + new
+            previous = name
     if fault != FINE:
         raise ValueError(FAULTS[fault])
-    return blob
+    table.adopt(<int32_t> n, hash)
+    return table
 
 
 def collect(const int64_t[::1] order, const int64_t[::1] ptr, const int32_t[::1] member, const float[::1] weight):
@@ -169,20 +223,49 @@ def collect(const int64_t[::1] order, const int64_t[::1] ptr, const int32_t[::1]
     return size_array, member_array, weight_array
 
 
-def spread(const int64_t[::1] number, const int64_t[::1] set_ptr, const int32_t[::1] member, const float[::1] weight,
-           const int64_t[::1] start, int32_t[::1] label, double[::1] w):
-    """Block k takes the members of set number[k] and the next weights, and goes to start[k].
+def spread(const int32_t[::1] number, const int64_t[::1] set_ptr, const int32_t[::1] member, const uint8_t[::1] first,
+           const float[::1] weight, int32_t[::1] label, double[::1] w):
+    """(ptr, how many blocks have a set among the first ones): block k takes the members of set number[k] and the next weights.
 
-    An empty label array is not wanted. The caller has checked the numbers, and that all sizes add up to len(weight) = len(w).
+    The blocks of the first sets come first. An empty label array is not wanted. The caller has checked the numbers, and that all
+    sizes add up to len(weight) = len(w).
     """
-    cdef Py_ssize_t k, j, p, q = 0
+    cdef Py_ssize_t k, i, size, q = 0, n = number.shape[0]
+    cdef Py_ssize_t numbered[2]
+    cdef int64_t p
+    cdef int64_t place[2]
     cdef bint wanted = label.shape[0] > 0
+    cdef int side
+    ptr_array = np.zeros(n + 1, np.int64)
+    cdef int64_t[::1] ptr = ptr_array
+    numbered[0] = numbered[1] = place[0] = place[1] = 0
+    with nogil:
+        for k in range(n):
+            if first[number[k]]:
+                numbered[0] += 1
+                place[0] += set_ptr[number[k] + 1] - set_ptr[number[k]]
+        for k in range(n):
+            side, p, size = first[number[k]] != 0, set_ptr[number[k]], set_ptr[number[k] + 1] - set_ptr[number[k]]
+            for i in range(size):
+                w[place[side] + i] = weight[q + i]
+            if wanted:
+                memcpy(&label[place[side]], &member[p], size * sizeof(int32_t))
+            q += size
+            place[side] += size
+            numbered[side] += 1
+            ptr[numbered[side]] = place[side]
+    return ptr_array, numbered[1]
+
+
+def weights_of(const int32_t[::1] number, const int64_t[::1] set_ptr):
+    """How many weights blocks with sets of these numbers have; -1 if there is no such set."""
+    cdef Py_ssize_t k
+    cdef int64_t total = 0
+    cdef bint fine = True
     with nogil:
         for k in range(number.shape[0]):
-            p = start[k]
-            for j in range(set_ptr[number[k]], set_ptr[number[k] + 1]):
-                if wanted:
-                    label[p] = member[j]
-                w[p] = weight[q]
-                p += 1
-                q += 1
+            if not 0 <= number[k] < set_ptr.shape[0] - 1:
+                fine = False
+                break
+            total += set_ptr[number[k] + 1] - set_ptr[number[k]]
+    return total if fine else -1

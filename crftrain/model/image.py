@@ -32,12 +32,12 @@ import numpy as np
 
 from ..chain.layout import DENSE, Layout
 from ..errors import ModelError, SettingsError
-from ..text.encode import StringTable, Vocabulary
+from ..text.encode import Vocabulary
 from ..text.legal import Legal
 from ..text.template import Template
 from . import _container as container
 from . import sections
-from ._codec import collect, decode_varints, encode_varints, front_decode, front_encode, spread
+from ._codec import collect, decode_varints, encode_varints, front_decode, front_encode, spread, weights_of
 from ._container import require
 
 TAGS = (b"SIZE", b"LABL", b"TMPL", b"FACT", b"NAME", b"SETS", b"TRAN", b"PNAM", b"PSET", b"WGTS")
@@ -165,9 +165,9 @@ class _Numbers:
     def __init__(self, contents, tag):
         self.tag, self.content, self.position = tag.decode(), contents[tag], 0
 
-    def take(self, count):
+    def take(self, count, *, narrow=False):
         try:
-            values, self.position = decode_varints(self.content, self.position, count)
+            values, self.position = decode_varints(self.content, self.position, count, narrow=narrow)
         except ValueError as error:
             raise self.damaged(error) from None
         return values
@@ -192,7 +192,8 @@ def decode(contents, size):
     sizes = _sizes(contents[b"SIZE"], size)
     first, pairs = sizes.node_weights, sizes.node_weights + sizes.transitions
     weights = _weights(contents[b"WGTS"], pairs + sizes.pair_weights)
-    w = weights.astype(np.float64)
+    w = np.empty(len(weights))
+    w[first:pairs] = weights[first:pairs]
     labels = _labels(_Numbers(contents, b"LABL"), sizes.labels)
     attributes, ptr, label, dense = _nodes(contents, sizes, weights[:first], w[:first])
     transition = _transitions(_Numbers(contents, b"TRAN"), sizes)
@@ -282,31 +283,24 @@ def _is_text(value):
     return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
 
 
-def _names(numbers, n_names, name_bytes, order):
-    """StringTable of the names in the given order; order[k] is a position in the file."""
-    shared, fresh = numbers.take(n_names), numbers.take(n_names)
-    tail = numbers.rest()
-    numbers.require(fresh.sum() == len(tail), f"{len(tail)} new bytes where the lengths add up to {fresh.sum()}")
-    length = shared + fresh
-    numbers.require(length.sum() == name_bytes, f"{length.sum()} bytes of names, not {name_bytes}")
-    start, offsets = _placed(length, order)
+def _names(contents, tag, sizes, number, first):
+    """StringTable of the names: those with sets among the first ones, then the others; sizes: how many, and of how many bytes."""
     try:
-        blob = front_decode(shared, fresh, tail, start, name_bytes)
+        return front_decode(contents[tag], *sizes, number, first)
     except ValueError as error:
-        raise numbers.damaged(error) from None
-    return StringTable.from_names((blob, offsets))
+        raise ModelError("", f"damaged: section {tag.decode()}: {error}") from None
 
 
 def _sets(numbers, n_blocks, universe, n_weights):
-    """(number of each block's set, set_ptr, members int32)."""
+    """(int32: number of each block's set, set_ptr, members int32)."""
     size = numbers.take(int(numbers.take(1)[0]))
     numbers.require(size.all(), "an empty set")
     set_ptr = _bounds(size)
     member = _members(numbers, set_ptr, universe)
-    number = numbers.take(n_blocks)
+    number = numbers.take(n_blocks, narrow=True)
     numbers.finish()
-    numbers.require(n_blocks == 0 or number.max() < len(size), "the number of a set that is not there")
-    total = size[number].sum()
+    total = weights_of(number, set_ptr)
+    numbers.require(total >= 0, "the number of a set that is not there")
     numbers.require(total == n_weights, f"{total} weights, not {n_weights}")
     return number, set_ptr, member
 
@@ -322,15 +316,13 @@ def _members(numbers, ptr, universe):
 def _nodes(contents, sizes, weights, w):
     """(StringTable, ptr, label, dense); fills w. Dense blocks come first, as in layout.number."""
     number, set_ptr, member = _sets(_Numbers(contents, b"SETS"), sizes.attributes, sizes.labels, sizes.node_weights)
-    size = np.diff(set_ptr)[number]
+    size = np.diff(set_ptr)
     full = bool((size == sizes.labels).all())
-    many = size >= (1 if full else max(2.0, DENSE * sizes.labels))
-    order = np.concatenate([np.flatnonzero(many), np.flatnonzero(~many)])
-    start, ptr = _placed(size, order)
+    many = (size >= (1 if full else max(2.0, DENSE * sizes.labels))).astype(np.uint8)
     label = np.empty(0 if full else len(w), np.int32)
-    spread(number, set_ptr, member, weights, start, label, w)
-    names = _names(_Numbers(contents, b"NAME"), sizes.attributes, sizes.name_bytes, order)
-    return names, ptr, None if full else label, int(many.sum())
+    ptr, dense = spread(number, set_ptr, member, many, weights, label, w)
+    names = _names(contents, b"NAME", (sizes.attributes, sizes.name_bytes), number, many)
+    return names, ptr, None if full else label, dense
 
 
 def _transitions(numbers, sizes):
@@ -342,18 +334,11 @@ def _transitions(numbers, sizes):
 def _pairs(contents, sizes, weights, w):
     """(StringTable, ptr from 0, pairs); fills w."""
     number, set_ptr, member = _sets(_Numbers(contents, b"PSET"), sizes.pair_attributes, sizes.labels**2, sizes.pair_weights)
-    start, ptr = _placed(np.diff(set_ptr)[number], np.arange(sizes.pair_attributes))
+    same = np.zeros(len(set_ptr) - 1, np.uint8)
     pair = np.empty(len(w), np.int32)
-    spread(number, set_ptr, member, weights, start, pair, w)
-    names = _names(_Numbers(contents, b"PNAM"), sizes.pair_attributes, sizes.pair_name_bytes, np.arange(sizes.pair_attributes))
+    ptr, _ = spread(number, set_ptr, member, same, weights, pair, w)
+    names = _names(contents, b"PNAM", (sizes.pair_attributes, sizes.pair_name_bytes), number, same)
     return names, ptr, pair
-
-
-def _placed(size, order):
-    """(start, bounds): things of these sizes laid out in the given order; start[k] is where thing k begins."""
-    bounds, start = _bounds(size[order]), np.empty(len(size), np.int64)
-    start[order] = bounds[:-1]
-    return start, bounds
 
 
 def _bounds(size):

@@ -103,6 +103,7 @@ cdef class StringTable:
     cdef int enlarge(self, int64_t n_names, int64_t n_bytes) except -1 nogil
     cdef int rehash(self, uint64_t n_slots) except -1 nogil
     cdef int append_all(self, const int64_t[::1] start) except -1
+    cdef int adopt(self, int32_t n, const uint32_t* hash) except -1
 
 
 cdef object taken(Growing memory, dtype)

@@ -158,6 +158,25 @@ cdef class StringTable:
             self.append_new(self.text + start[i], start[i + 1] - start[i], hash[i])
         return 0
 
+    cdef int adopt(self, int32_t n, const uint32_t* hash) except -1:
+        """Become the table of n distinct names, nothing but their slots missing yet."""
+        cdef uint64_t i, size = self.mask + 1
+        cdef int32_t k
+        while 3 * <uint64_t> n >= 2 * (size - 1):
+            size *= 2
+        self.n = 0
+        self.rehash(size)
+        with nogil:
+            for k in range(n):
+                if k + AHEAD < n:
+                    crf_prefetch(&self.slots[hash[k + AHEAD] & self.mask])
+                i = hash[k] & self.mask
+                while self.slots[i].id >= 0:
+                    i = (i + 1) & self.mask
+                self.slots[i] = Slot(hash[k], k)
+        self.n = n
+        return 0
+
     def numbers_of(self, StringTable names not None):
         """int32: the number of each name of another table, -1 where there is none."""
         numbers = np.empty(names.n, np.int32)
