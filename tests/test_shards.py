@@ -8,7 +8,9 @@ from problems import KINDS, kind, larger
 from test_constrained import legal_instance
 
 from crftrain import optimizers
-from crftrain.chain.sharded import sharded
+from crftrain.chain.rounding import Whole
+from crftrain.chain.shard import Shard, cut
+from crftrain.chain.sharded import Inline, Sharded, sharded
 from crftrain.errors import SettingsError
 from crftrain.training.learn import learn
 from crftrain.training.settings import Settings
@@ -110,3 +112,37 @@ def test_the_bits_are_those_of_one_piece_where_some_labellings_are_not_legal(nam
     for parts in (sharded(made.corpus, made.layout, np.array([0, 2, made.corpus.n_sequences]), l2=0.2), made.problem(l2=0.2, threads=3)):
         for mine, theirs in zip(whole, everything(parts, w), strict=True):
             np.testing.assert_array_equal(mine, theirs)
+
+
+class Forgetful(Inline):
+    """Makes a shard anew before each question, and tells it what it was told."""
+
+    def __init__(self, make):
+        super().__init__(make())
+        self.make, self.asked = make, 0
+
+    def map(self, method, arguments):
+        k = self.asked % len(self.shards)
+        self.asked, self.shards[k] = self.asked + 1, self.make()[k]
+        for told, own in self.recalled(k):
+            getattr(self.shards[k], told)(*own)
+        return super().map(method, arguments)
+
+
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("name", ["plain", "pair attributes"])
+def test_a_shard_that_is_made_anew_is_told_what_it_was_told(name, listed):
+    made = kind(name, seed=9)
+    w, where, whole = made.weights(2, 0.5), next(cuts(made, 3)), Whole.of(made.corpus)
+    parts = cut(made.corpus, made.layout, where)
+    engine = Forgetful(lambda: [Shard(own, share.layout, whole) for share, own in parts])
+    found = []
+    for problem in (
+        made.problem(l2=0.2),
+        Sharded(engine, made.layout, [share for share, _ in parts], np.diff(where), whole, l2=0.2),
+    ):
+        if listed:
+            problem.list_weights()
+        found.append(everything(problem, w))
+    for mine, theirs in zip(*found, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
