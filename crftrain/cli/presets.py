@@ -9,7 +9,6 @@ So flags come before the environment, that before the file, that before the defa
 """
 
 import os
-from pathlib import Path
 
 import click
 
@@ -82,7 +81,8 @@ def _of_file(ctx, path):
     """The tables of a file, flattened for one command."""
     toml = _toml(path)
     try:
-        data = toml.loads(Path(path).read_text(encoding="utf-8"))
+        with open(path, encoding="utf-8") as file:
+            data = toml.loads(file.read())
     except (OSError, ValueError) as error:  # TOML's own errors are ValueErrors
         raise click.UsageError(f"--config {path}: {getattr(error, 'strerror', None) or error}", ctx) from None
     own = {key: value for key, value in data.items() if not isinstance(value, dict)}

@@ -4,7 +4,6 @@ import contextlib
 import io
 import os
 import sys
-import tempfile
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -89,6 +88,8 @@ def _image(path, vocabulary, layout, w, facts, extras):
 
 def _rescued(path, parts):
     """Where the model is now, in words."""
+    import tempfile
+
     folders = [os.path.expanduser("~")]
     with contextlib.suppress(OSError):
         folders.insert(0, tempfile.gettempdir())

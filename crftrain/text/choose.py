@@ -26,9 +26,9 @@ CLASSES, FEW = 30, 4
 SHARE = 0.9  # of the cells that make a column one of characters, or of numbers
 PHRASES = 0.5  # share of tokens outside up to which chunks are phrases
 MANY = 8  # columns, from which they are too many to be looked at in neighbours too
-CHUNK = re.compile(rb"[BIESLUMW](-.+)?|O")
-NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-COLUMN = re.compile(r"(%[a-zA-Z]\[ *@?[^,\]]*, *)([01])(?= *[,\]])")
+CHUNK = rb"[BIESLUMW](-.+)?|O"
+NUMBER = rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+COLUMN = r"(%[a-zA-Z]\[ *@?[^,\]]*, *)([01])(?= *[,\]])"
 
 
 def choose(rows, label):
@@ -65,8 +65,8 @@ def look_like_items(lines):
 
 def kind(cells):
     """What a column holds."""
-    n, different = len(cells), set(cells)
-    if sum(NUMBER.fullmatch(cell) is not None for cell in cells) >= SHARE * n:
+    n, different, number = len(cells), set(cells), re.compile(NUMBER).fullmatch
+    if sum(number(cell) is not None for cell in cells) >= SHARE * n:
         return "numbers"
     if len(different) > 10 and sum(len(cell.decode()) == 1 for cell in cells) >= SHARE * n:
         return "characters"
@@ -76,7 +76,7 @@ def kind(cells):
 def of_labels(labels):
     """(template, why) where there are words and their classes."""
     outside = sum(label == b"O" for label in labels) / len(labels)
-    if not all(map(CHUNK.fullmatch, labels)) or labels.count(labels[0]) == len(labels):
+    if not all(map(re.compile(CHUNK).fullmatch, labels)) or labels.count(labels[0]) == len(labels):
         return "ner", "labels that are no chunks"
     if outside <= PHRASES:
         return "chunk", f"labels of phrases ({outside:.0%} of the tokens outside)"
@@ -89,7 +89,7 @@ def adapted(template, word, companion, others):
         return template
     moved = {"0": str(word), "1": str(companion)}
     rows = (0,) if len(others) > MANY else (-1, 0, 1)
-    text = COLUMN.sub(lambda macro: macro[1] + moved[macro[2]], template.text)
+    text = re.sub(COLUMN, lambda macro: macro[1] + moved[macro[2]], template.text)
     text += "".join(f"Uc{column}{row:+d}:%x[{row},{column}]\n" for column in others for row in rows)
     looks = [k for k in (word, companion, *others) if k is not None]
     return Template.parse(text, f"{template.name} of column{'s' * (len(looks) > 1)} {', '.join(map(str, looks))}")

@@ -8,7 +8,6 @@ first label, each of its pairs and its last label are.
 """
 
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 
 import numpy as np
 
@@ -110,6 +109,8 @@ def scheme_of(labels, transitions=None):
 
 def _matching(labels, patterns):
     """bool[n + 1, n + 1]: the pairs that some pattern names."""
+    from fnmatch import fnmatchcase
+
     n = len(labels)
     table = np.zeros((n + 1, n + 1), bool)
     for pattern in patterns:

@@ -8,14 +8,13 @@ one block and one sentence, whatever the length of the file. What cannot be text
 sentences before it have been handed on.
 """
 
-import bz2
 import codecs
 import io
-import lzma
 import os
 import re
 import sys
 import zlib
+from importlib import import_module
 from itertools import islice
 
 from ..errors import DataError
@@ -27,8 +26,8 @@ LINE, SEQUENCE = 1 << 26, 1 << 22  # bytes of a line and lines of a sentence, at
 TOGETHER = 1000  # sentences at most that are handed on together
 
 GZIP = ("gzip", lambda: zlib.decompressobj(wbits=31))
-BZIP2 = ("bzip2", bz2.BZ2Decompressor)
-XZ = ("xz", lzma.LZMADecompressor)
+BZIP2 = ("bzip2", lambda: import_module("bz2").BZ2Decompressor())
+XZ = ("xz", lambda: import_module("lzma").LZMADecompressor())
 # The second line is an empty bzip2 stream; a bare "BZh9" may be a word.
 MAGIC = {b"\x1f\x8b": GZIP, b"\xfd7zXZ\0": XZ, **{b"BZh%d1AY&SY" % level: BZIP2 for level in range(1, 10)}}
 MAGIC |= {b"BZh%d\x17rE8P\x90" % level: BZIP2 for level in range(1, 10)}
@@ -253,7 +252,7 @@ class _Archive(_Plain):
     def _decompress(self, size):
         try:
             text = self._stream.decompress(self._rest, size)
-        except (zlib.error, lzma.LZMAError, OSError) as error:
+        except (zlib.error, import_module("lzma").LZMAError, OSError) as error:
             raise _Damaged(f"damaged {self._name} data ({error})") from None
         self._rest = getattr(self._stream, "unconsumed_tail", b"")  # bz2 and lzma keep what they have not used
         return text

@@ -13,16 +13,16 @@ each out once for each distinct cell. CRF++'s templates mean here what they mean
 among them (dialect.py), but for its `%x[*col,..]`.
 """
 
+import os
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 
 from ..errors import TemplateError
 from ._regex import Regex
 from .dialect import DIALECTS, Dialect
 
-BUILTIN = Path(__file__).parent / "templates"
+BUILTIN = os.path.join(os.path.dirname(__file__), "templates")
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Template:
 
 
 def builtin_names():
-    return sorted(path.stem for path in BUILTIN.glob("*.txt"))
+    return sorted(name[:-4] for name in os.listdir(BUILTIN) if name.endswith(".txt"))
 
 
 @lru_cache
@@ -135,7 +135,8 @@ def builtin(name):
     """The built-in template of that name."""
     if name not in builtin_names():
         raise TemplateError(name, "no built-in template", "one of " + ", ".join(builtin_names()))
-    return Template.parse((BUILTIN / f"{name}.txt").read_text(encoding="utf-8"), name)
+    with open(os.path.join(BUILTIN, f"{name}.txt"), encoding="utf-8") as file:
+        return Template.parse(file.read(), name)
 
 
 def load(name, dialect=None):
@@ -143,7 +144,8 @@ def load(name, dialect=None):
     if name in builtin_names():
         return _in_dialect(builtin(name).text, name, dialect) if dialect else builtin(name)
     try:
-        data = Path(name).read_bytes()
+        with open(os.fspath(name), "rb") as file:
+            data = file.read()
         return _in_dialect(data.decode("utf-8"), str(name), dialect)
     except UnicodeDecodeError as error:
         place = f"{name}:{data.count(10, 0, error.start) + 1}"
