@@ -10,6 +10,7 @@ from problems import KINDS, kind, larger
 from crftrain import optimizers
 from crftrain.chain._order_free import largest_sum, limit
 from crftrain.chain._parts import even, shared_numbers
+from crftrain.chain.rounding import Rounding
 
 WAYS = {"scaled": 0.5, "logarithms": 300.0}
 THREADS = (2, 3, 7, 12)  # more than there are sequences, so that some parts are empty
@@ -148,3 +149,11 @@ def test_what_threads_take_is_what_they_share():
     expected = 4 * (sum(map(len, of_parts)) - len(set.union(*of_parts)))
     assert 0 < shared_numbers(corpus, layout, cuts) == expected < 0.5 * 3 * layout.n_features
     assert shared_numbers(corpus, layout, even(corpus, 1)) == 0
+
+
+@pytest.mark.parametrize("wanted", [0.0, 5e-324, 1.0, 2.0**1020, 1e308, np.inf, np.nan])
+def test_a_product_is_done_again_a_few_times_at_most(wanted):
+    rounding, attempts = Rounding(1.0), 0
+    for _ in rounding.attempts(1.0):
+        rounding.wanted, attempts = wanted, attempts + 1
+        assert attempts < 4

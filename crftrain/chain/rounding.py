@@ -38,11 +38,12 @@ class Rounding:
             if self._does(self.wanted):
                 break
             self.limit = limit(4 * self.wanted)
-        if norm > 0 and math.isfinite(self.wanted):
+        if norm > 0 and math.isfinite(8 * self.wanted):
             self.ratio = self.wanted / norm
 
     def _does(self, wanted):
-        return wanted == 0 or not math.isfinite(wanted) or NARROW * self.limit <= wanted <= self.limit
+        """Nothing does where the limit would be beyond all numbers: what is wanted is then as good as infinite."""
+        return wanted == 0 or not math.isfinite(8 * wanted) or NARROW * self.limit <= wanted <= self.limit
 
     def state(self):
         return np.array([self.limit, self.ratio])
