@@ -5,7 +5,7 @@ from cpython.bytes cimport PyBytes_AsString, PyBytes_Size
 from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memcmp
 
-from ..text._expander cimport Text
+from ..text._texts cimport Text
 from ..text._lines cimport Rest, next_line
 from ..text._strings cimport Growing, StringTable, hash_of, taken
 

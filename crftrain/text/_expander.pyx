@@ -3,8 +3,7 @@
 
     line -> cells -> their numbers -> the numbers that a template line sees are a key -> the key's record
 
-1) A cell is looked up once, whatever the lines that see it. Functions of cells are worked out once for each distinct cell, and
-   their results are numbered like cells.
+1) A cell is looked up once, whatever the lines that see it     (_texts)
 2) Template lines that see the same cells relative to each other share a group: %x[-1,0]/%x[0,0] and %x[0,0]/%x[1,0] both see two words
    side by side. The key of a place is made of the numbers there, so each group costs one look a place.
    Lines of one cell see all its functions; lines of several go by the functions' results, which are fewer.
@@ -14,37 +13,27 @@
 Tables start anew when they have grown large, so memory stays bounded on endless input. Nothing here needs Python, but functions.
 """
 
-from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AsString
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
-from ._ascii cimport Compiled, of_ascii
-from ._strings cimport SLACK, Growing, StringTable, crf_prefetch, hash_of, put
+from ._strings cimport SLACK, Growing, crf_prefetch, put
+from ._texts cimport Text, Texts
 
 cdef enum:
-    MOST_TEXTS = 1 << 17            # of names, of keys, and bytes of names: beyond these the tables start anew
-    MOST_KEYS = 1 << 18
-    MOST_BYTES = 1 << 23
+    MOST_KEYS = 1 << 18             # beyond these the tables start anew
     MOST_PAYLOAD = 1 << 24
     NEIGHBOURS = 64                 # lines of a group lie closer together
 
 
-cdef class Expander:
+cdef class Expander(Texts):
     def __init__(self, template):
-        macros = [macro for _, macro in template.macros]
-        self.columns = sorted({macro.column for macro in macros})
-        self.functions = list(dict.fromkeys(macro.function for macro in macros if macro.function is not None))
-        self.n_used, self.n_functions, self.literals = len(self.columns), len(self.functions), []
-        self.pieces, self.parts, self.lines, self.used = Growing(), Growing(), Growing(), Growing()
-        self.cells, self.texts, self.hashes, self.labels = Growing(), Growing(), Growing(), Growing()
+        super().__init__(template)
+        self.pieces, self.parts, self.lines, self.literals = Growing(), Growing(), Growing(), []
         self.key, self.key_hash = Growing(), Growing()
         self.n_node_lines, self.n_pair_lines = len(template.unigrams), len(template.bigrams)
-        self.borders = [cell.encode() for cells in template.dialect.borders or () for cell in cells]
-        self.n_distances = len(self.borders) // 2
-        self.compiled, self.result = Growing(), Growing()
-        self.add_functions()
         self.add_lines((*template.unigrams, *template.bigrams))
         self.forget()
 
@@ -57,16 +46,6 @@ cdef class Expander:
             free(self.groups[g].payload)
             free(self.groups[g].record)
         free(self.groups)
-
-    cdef int add_functions(self) except -1:
-        """What compiled code can do for cells of ASCII."""
-        cdef Compiled new
-        for function in self.functions:
-            letter = function.letter.lower()
-            new.letter, new.lower = ord(letter) if letter in "ldpswx" else 0, function.letter.isupper()
-            new.n = function.argument if new.letter and function.argument else 0
-            self.compiled.push(&new, sizeof(new))
-        return 0
 
     cdef int add_lines(self, lines) except -1:
         cdef Line new
@@ -125,26 +104,11 @@ cdef class Expander:
         to.push(&new, sizeof(new))
         return 0
 
-    cdef int set_columns(self, n_columns, label_column, missing) except -1:
-        """How many columns lines have, which is the label's (-1: none), and which column of the file they lack (None)."""
-        cdef int32_t column
-        self.used.used = 0
-        for column in self.columns:
-            column -= missing is not None and column > missing
-            if column >= n_columns:
-                raise ValueError(f"column {column} of {n_columns}")
-            self.used.push(&column, sizeof(column))
-        if not -1 <= label_column < n_columns:
-            raise ValueError(f"label column {label_column} of {n_columns}")
-        self.n_columns, self.label_column = n_columns, label_column
-        return 0
-
     cdef int forget(self) except -1:
         """Start all tables anew."""
         cdef Py_ssize_t g
         cdef Group* G
-        cdef int32_t border
-        self.names, self.values = StringTable(), Growing()
+        Texts.forget(self)
         for g in range(self.n_groups):
             G = &self.groups[g]
             free(G.slots)
@@ -153,10 +117,6 @@ cdef class Expander:
             free(G.payload)
             G.slots, G.keys, G.direct, G.payload = NULL, NULL, NULL, NULL
             G.mask = G.n_keys = G.n_direct = G.room = G.n_records = 0
-        self.border_ids = Growing()
-        for cell in self.borders:
-            border = self.number(cell, len(cell))
-            self.border_ids.push(&border, sizeof(border))
         return 0
 
     # ---- a sentence ----------------------------------------------------------------------------------------------------------
@@ -164,47 +124,14 @@ cdef class Expander:
     cdef int begin(self) except -1 nogil:
         """A new sentence."""
         cdef Py_ssize_t g
-        cdef bint full = self.names.n > MOST_TEXTS or self.names.start[self.names.n] > MOST_BYTES
+        cdef bint full = self.many_texts()
         for g in range(self.n_groups):
             full = full or self.groups[g].n_keys > MOST_KEYS or self.groups[g].n_records * self.groups[g].stride > MOST_PAYLOAD
         if full:
             with gil:
                 self.forget()
-        self.T = self.texts.used = self.hashes.used = self.labels.used = 0
+        self.no_lines()
         return 0
-
-    cdef int32_t cut_line(self, const char* p, const char* end) except -1 nogil:
-        """Take the next token's cells, which must stay where they are, SLACK bytes behind them; the number of columns."""
-        cdef int32_t column = 0, i = 0
-        cdef const int32_t* used = <int32_t*> self.used.data
-        cdef Text* texts
-        cdef Text name
-        cdef uint32_t* hashes
-        cdef const char* begin
-        self.texts.reserve(self.n_used * sizeof(Text))
-        self.hashes.reserve(self.n_used * sizeof(uint32_t))
-        texts, hashes = <Text*> (self.texts.data + self.texts.used), <uint32_t*> (self.hashes.data + self.hashes.used)
-        while True:
-            while p < end and (p[0] == b" " or p[0] == b"\t"):
-                p += 1
-            if p == end:
-                break
-            begin = p
-            while p < end and p[0] != b" " and p[0] != b"\t":
-                p += 1
-            if i < self.n_used and column == used[i]:
-                texts[i] = Text(begin, p - begin)
-                hashes[i] = hash_of(begin, p - begin, self.names.seed)
-                crf_prefetch(&self.names.slots[hashes[i] & self.names.mask])
-                i += 1
-            if column == self.label_column:
-                name = Text(begin, p - begin)
-                self.labels.push(&name, sizeof(name))
-            column += 1
-        self.texts.used += self.n_used * sizeof(Text)
-        self.hashes.used += self.n_used * sizeof(uint32_t)
-        self.T += 1
-        return column
 
     cdef int find(self) except -1 nogil:
         """The records of all groups at all places of the sentence."""
@@ -212,21 +139,6 @@ cdef class Expander:
         self.intern()
         for g in range(self.n_groups):
             self.find_group(&self.groups[g])
-        return 0
-
-    cdef int intern(self) except -1 nogil:
-        """The numbers of the cells."""
-        cdef int64_t i, n = self.T * self.n_used
-        cdef const Text* texts = <Text*> self.texts.data
-        cdef const uint32_t* hashes = <uint32_t*> self.hashes.data
-        cdef int32_t* cells
-        cdef int32_t id
-        self.cells.used = 0
-        self.cells.reserve(n * sizeof(int32_t))
-        cells = <int32_t*> self.cells.data
-        for i in range(n):
-            id = self.names.find(texts[i].at, texts[i].length, hashes[i])
-            cells[i] = id if id >= 0 else self.names.append(texts[i].at, texts[i].length, hashes[i])
         return 0
 
     cdef int find_group(self, Group* G) except -1 nogil:
@@ -362,55 +274,6 @@ cdef class Expander:
         """The record of what a group's lines see at a place."""
         with gil:
             raise NotImplementedError("make")
-
-    # ---- texts ---------------------------------------------------------------------------------------------------------------
-
-    cdef int32_t number(self, const char* text, int64_t length) except -1:
-        """The number of a text that lies anywhere."""
-        cdef bytes padded
-        cdef int32_t id = self.names.lookup(text, length)
-        if id < 0:
-            padded = text[:length] + bytes(SLACK)
-            id = self.names.append(PyBytes_AsString(padded), length, hash_of(PyBytes_AsString(padded), length, self.names.seed))
-        return id
-
-    cdef int32_t apply(self, int32_t cell, int32_t function) except -1 nogil:
-        """The number of a function's text."""
-        cdef int64_t at = <int64_t> cell * self.n_functions + function, more = self.names.n * self.n_functions * sizeof(int32_t)
-        cdef int32_t value
-        if more > self.values.used:
-            self.values.reserve(more - self.values.used)
-            memset(self.values.data + self.values.used, 255, more - self.values.used)
-            self.values.used = more
-        value = (<int32_t*> self.values.data)[at]
-        if value >= 0:
-            return value
-        value = self.apply_compiled((<const Compiled*> self.compiled.data) + function, cell)
-        if value >= 0:
-            (<int32_t*> self.values.data)[at] = value
-            return value
-        with gil:
-            text = PyBytes_FromStringAndSize(self.names.text + self.names.start[cell], self.names.start[cell + 1] - self.names.start[cell])
-            text = self.functions[function](text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-            value = self.number(text, len(text))
-        (<int32_t*> self.values.data)[at] = value
-        return value
-
-    cdef int32_t apply_compiled(self, const Compiled* function, int32_t cell) except -2 nogil:
-        """The same for those that compiled code knows, and cells of ASCII; else -1."""
-        cdef int64_t length = self.names.start[cell + 1] - self.names.start[cell]
-        cdef uint32_t h
-        cdef int32_t id
-        if not function.letter:
-            return -1
-        self.result.used = 0
-        self.result.reserve(length)
-        length = of_ascii(function, self.names.text + self.names.start[cell], length, self.result.data)
-        if length < 0:
-            return -1
-        h = hash_of(self.result.data, length, self.names.seed)
-        id = self.names.find(self.result.data, length, h)
-        return id if id >= 0 else self.names.append(self.result.data, length, h)
 
     cdef int64_t write(self, const Line* line, int64_t t, Growing out, int64_t at) except -1 nogil:
         """Write what a line makes of token t from `at` on; where it ends."""

@@ -2,7 +2,7 @@
 
 from libc.string cimport memchr
 
-from ._expander cimport Text
+from ._texts cimport Text
 
 
 cdef struct Rest:                   # what has not been read yet
