@@ -537,6 +537,7 @@ def test_no_array_of_a_checkpoint_is_believed(asked, tmp_path, name):
         {"monitors": {"Plateau": [1.0, "2"]}},
         {"monitors": {"Plateau": {"a": 1}}},
         {"monitors": [1]},
+        {"monitors": {"Prover": [0.0, 0.5, 1.0, 10**400, 1, None, None]}},
         {"monitors": {"HeldOut": {}}},
         {"monitors": {"HeldOut": {"best_iteration": 1, "best_dev": None, "best_score": 1.0}}},
         {"monitors": {"HeldOut": {"best_iteration": "1", "best_dev": {"f1": 1.0}, "best_score": 1.0}}},

@@ -142,6 +142,8 @@ class Prover:
     def restore(self, counters):
         self.bound, self.ratio, self.slope_ratio = map(float, counters[:3])
         self.steps, self.measured = map(int, counters[3:5])
+        if not 0 <= self.measured <= self.steps < 2**53:
+            raise ValueError("how often was measured")
         self.distance, self.slope = (None if x is None else float(x) for x in counters[5:])
 
 
