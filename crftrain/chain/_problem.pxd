@@ -3,21 +3,19 @@
 from libc.stdint cimport int64_t
 
 from ._blocks cimport Scorer
+from ._measures cimport Measures
 from ._parts cimport Part, Parts
 from ._sequences cimport Sequences
 from ._tangent cimport Curvature, Workspace
 
 
-cdef class Problem:
+cdef class Problem(Measures):
     cdef readonly Sequences sequences
     cdef readonly object layout
-    cdef readonly double l2, l1
-    cdef public double passes
     cdef readonly int threads
     cdef readonly object whole  # of which this is a shard, or None
     cdef double scale           # 1 / n
     cdef bint cancelled         # threads end at their next look
-    cdef object first_gap       # at w = 0, once it was asked for
     cdef Scorer scorer
     cdef double[::1] losses     # of the sequences, at the last w
     cdef int64_t[::1] cuts      # [threads+1] sequences, evenly many tokens to each part

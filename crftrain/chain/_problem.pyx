@@ -10,7 +10,6 @@ threads gives the same bits.
 """
 
 import math
-from contextlib import contextmanager
 from itertools import pairwise
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -34,6 +33,7 @@ from .._kernels cimport (
 )
 from ._blocks cimport Scorer
 from ._lanes cimport Lanes
+from ._measures cimport Measures
 from ._order_free cimport magic_of, square
 from ._parts cimport Part, Parts
 from ._sequences cimport Sequences
@@ -44,13 +44,12 @@ from ._diagonal import Diagonal
 from ._occurrence_list import list_weights, listed_bytes
 from ._order_free import limit
 from ._parts import even
-from ._penalty import bound, gap
 from .memory import fitting
 from .rounding import Rounding
 from .threads import in_threads
 from ..errors import TrainingError
 
-cdef class Problem:
+cdef class Problem(Measures):
     """Immutable but for its counter of passes, and a gap that is computed once."""
 
     def __init__(self, corpus, layout, *, l2=0.0, l1=0.0, threads=1, sequences=None, whole=None):
@@ -59,7 +58,7 @@ cdef class Problem:
         self.l2, self.l1, self.threads, self.passes, self.whole = l2, l1, threads, 0.0, whole
         self.scale = 1.0 / max(1, self.sequences.n if whole is None else whole.n_sequences)  # held-out data may leave none
         self.scorer, self.losses = Scorer(layout), np.zeros(self.sequences.n)
-        self.cancelled, self.first_gap = False, None
+        self.cancelled = False
         self.cuts = even(corpus, threads)
         self.by_length = [longest_first(corpus.seq, *ends) for ends in pairwise(self.cuts)] if layout.sparse else None
         self.parts = self.square_parts = None
@@ -190,44 +189,6 @@ cdef class Problem:
         self.scorer.use(w)
         at.end(w, &self.scorer.W)
         return at
-
-    def objective(self, double[::1] w):
-        """The value and the l1 term: what is printed, logged and minimised."""
-        return self.value(w) + (self.l1 * np.abs(w).sum() if self.l1 else 0.0)
-
-    def gap(self, w, g):
-        """Max-norm of the subgradient of least norm at w, given the smooth gradient g."""
-        return gap(w, g, self.l1)
-
-    @contextmanager
-    def uncounted(self):
-        """What is computed within is no pass."""
-        passes = self.passes
-        try:
-            yield
-        finally:
-            self.passes = passes
-
-    def gap_at_zero(self):
-        """The gap at w = 0, against which --tol is measured whatever the start."""
-        if self.first_gap is None:
-            zero, g = np.zeros(self.n_features), np.empty(self.n_features)
-            with self.uncounted():
-                self.value_and_gradient(zero, g)
-            self.first_gap = self.gap(zero, g)
-        return self.first_gap
-
-    def exact(self, w):
-        """(objective, gap, bound) at w, for reports: not counted as passes."""
-        g = np.empty(self.n_features)
-        with self.uncounted():
-            value = self.value_and_gradient(w, g)
-        return value + self.l1 * float(np.abs(w).sum()), self.gap(w, g), bound(g, self.l2, self.l1)
-
-    def exact_objective(self, w):
-        """The objective at w, for monitors: not counted as a pass."""
-        with self.uncounted():
-            return self.objective(w)
 
     cdef Parts _parts(self):
         """What gradients and products are summed in."""

@@ -14,13 +14,12 @@ and may run them where and when it likes: here one after the other (Inline), or 
 """
 
 import math
-from contextlib import contextmanager
 from weakref import WeakValueDictionary
 
 import numpy as np
 
+from ._measures import Measures
 from ._order_free import limit, rounded, square_norm
-from ._penalty import bound, gap
 from .rounding import Rounding, Whole
 from .shard import Shard, cut
 from .threads import in_threads
@@ -68,13 +67,13 @@ def sharded(corpus, layout, cuts, *, l2=0.0, l1=0.0, threads=1):
     return Sharded(engine, layout, [share for share, _ in parts], np.diff(cuts), whole, l2=l2, l1=l1, threads=threads)
 
 
-class Sharded:
+class Sharded(Measures):
     """An Objective. shares: what of the layout each shard has; sizes: int64[K], its sequences; whole: a rounding.Whole."""
 
     def __init__(self, engine, layout, shares, sizes, whole, *, l2=0.0, l1=0.0, threads=1):
         self.engine, self.layout, self.shares, self.sizes, self.whole = engine, layout, shares, sizes, whole
         self.l2, self.l1, self.threads, self.passes = l2, l1, threads, 0.0
-        self.scale, self.first_gap = 1.0 / whole.n_sequences, None
+        self.scale = 1.0 / whole.n_sequences
         self.n_sequences, self.n_tokens = whole.n_sequences, whole.n_tokens
         self.n_labels, self.n_features = layout.n_labels, layout.n_features
         self.matrices, self.listed, engine.recalled = WeakValueDictionary(), False, self.recalled
@@ -146,39 +145,6 @@ class Sharded:
     def feature_sums(self):
         least, most = zip(*self.each("feature_sums"), strict=True)
         return min(least), max(most)
-
-    def objective(self, w):
-        return self.value(w) + (self.l1 * np.abs(w).sum() if self.l1 else 0.0)
-
-    def gap(self, w, g):
-        return gap(w, g, self.l1)
-
-    @contextmanager
-    def uncounted(self):
-        """What is computed within is no pass."""
-        passes = self.passes
-        try:
-            yield
-        finally:
-            self.passes = passes
-
-    def gap_at_zero(self):
-        if self.first_gap is None:
-            zero, g = np.zeros(self.n_features), np.empty(self.n_features)
-            with self.uncounted():
-                self.value_and_gradient(zero, g)
-            self.first_gap = self.gap(zero, g)
-        return self.first_gap
-
-    def exact(self, w):
-        g = np.empty(self.n_features)
-        with self.uncounted():
-            value = self.value_and_gradient(w, g)
-        return value + self.l1 * float(np.abs(w).sum()), self.gap(w, g), bound(g, self.l2, self.l1)
-
-    def exact_objective(self, w):
-        with self.uncounted():
-            return self.objective(w)
 
 
 class ShardedMatrix:
