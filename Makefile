@@ -7,12 +7,16 @@ SOURCES := setup.py pyproject.toml $(shell find crftrain -name '*.pyx' -o -name 
 .PHONY: build demo fast test sanitize lint man fuzz bench bench-quick wheel release clean
 
 build: $(VENV)/built
-$(VENV)/built: $(SOURCES)
+$(VENV)/built: $(SOURCES) $(VENV)/installed
+	@echo "compiling the kernels: about a minute on two cores, later only what changed"
+	$(BIN)/python setup.py --quiet build_ext --inplace
+	touch $@
+
+# The environment. What is compiled lies in the tree, so that the installation need not compile it once more.
+$(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "setuptools>=77" "Cython>=3.2" "numpy>=2.0"
-	@echo "compiling the kernels: about a minute on two cores"
-	$(BIN)/python setup.py --quiet build_ext --inplace
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[test,lint]"
+	CRFTRAIN_INPLACE=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[test,lint]"
 	touch $@
 
 # The circle one uses while working.
@@ -49,7 +53,7 @@ fuzz: build
 	$(BIN)/python tests/attacks/fuzz.py $(FUZZ) --minutes $(or $(MINUTES),5)
 
 bench: build
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]" --no-build-isolation
+	CRFTRAIN_INPLACE=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[bench]"
 	$(BIN)/python bench/bench.py $(BENCH)
 
 bench-quick: build
@@ -57,7 +61,7 @@ bench-quick: build
 
 # A wheel and an sdist in dist/, looked at by the tools that an index would use, installed into an empty environment, and used there.
 wheel: build man
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[release]"
+	CRFTRAIN_INPLACE=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[release]"
 	sh tests/packaging/wheel.sh $(BIN)
 
 # All that must hold before a version is published; publishing itself is left to whoever may.

@@ -1,7 +1,7 @@
 """The compiled modules, and only that: every .pyx in the package is an extension of the same name.
 
 CRFTRAIN_ABI3=1 builds one wheel for CPython 3.11 and all that follow it (Python's limited API); without it a wheel serves
-the Python that builds it.
+the Python that builds it. CRFTRAIN_INPLACE=1 compiles nothing: an editable installation of a tree where `build_ext --inplace` does.
 """
 
 import os
@@ -67,9 +67,9 @@ class Build(build_ext):
 
 
 if __name__ == "__main__":
-    modules = [extension(path) for path in sorted(Path("crftrain").rglob("_*.pyx"))]
+    modules = [*map(extension, sorted(Path("crftrain").rglob("_*.pyx"))), Extension(SHARED, [], **COMMON)]
     setup(
-        ext_modules=[*modules, Extension(SHARED, [], **COMMON)],
+        ext_modules=[] if os.environ.get("CRFTRAIN_INPLACE") == "1" else modules,
         cmdclass={"build_ext": Build},
         options={"bdist_wheel": {"py_limited_api": "cp311"}} if ABI3 else {},
     )
