@@ -11,7 +11,8 @@ import numpy as np
 
 from ..errors import DataError, SettingsError
 from ..model.model import Model, load
-from ..text.encode import Vocabulary, without_rare
+from ..text.encode import Vocabulary
+from ..text.rare import without_rare
 from ..training.constrained import learn_legally
 from ..training.events import Observer, Observers, last_event
 from ..training.heldout import HeldOutData

@@ -29,12 +29,14 @@ FINE = 1024                     # values are rounded up to parts of 1 / FINE bef
 
 def largest_sum(corpus, power=1):
     """B: residuals times values of one weight add up to less, whatever the order; or times powers of the values."""
-    most = corpus.n_tokens
-    for observations in (corpus.nodes, corpus.pairs):
-        if observations is not None and len(observations.attr):
-            value = None if observations.value is None else np.ceil(np.abs(observations.value) ** power * FINE)
-            most = max(most, np.bincount(observations.attr, value).max() / (1 if value is None else FINE))
-    return float(most)
+    kinds = [observations for observations in (corpus.nodes, corpus.pairs) if observations is not None]
+    return float(max([value_sums(observations, 0, power).max(initial=corpus.n_tokens) for observations in kinds]))
+
+
+def value_sums(observations, n, power=1):
+    """float64[n]: what that is for each attribute, exactly, so that parts of a corpus may be added."""
+    value = None if observations.value is None else np.ceil(np.abs(observations.value) ** power * FINE)
+    return np.bincount(observations.attr, value, minlength=n) / (1 if value is None else FINE)
 
 
 def limit(double bound):

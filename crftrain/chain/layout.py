@@ -13,7 +13,7 @@ Attributes are numbered so that those with many labels come first: `dense` of th
 labels, and the objective spreads their blocks to whole rows of L, which vector instructions add several at a time.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -109,30 +109,89 @@ def _gathered(ptr, blocks):
     return new, np.repeat(ptr[:-1][blocks] - new[:-1], sizes) + np.arange(new[-1])
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What was met together in a corpus, or in the parts of one; None: nobody asked."""
+
+    ptr: np.ndarray | None  # attribute a with label[ptr[a]:ptr[a+1]], in increasing order
+    label: np.ndarray | None
+    transition: np.ndarray | None  # i * L + j in increasing order
+    pair: np.ndarray | None  # b L^2 + i L + j of attributes b of label pairs, in increasing order
+
+    @classmethod
+    def of(cls, corpus, n_attributes, *, features="observed", transitions="full"):
+        n, ptr, label, transition, pair = corpus.n_labels, None, None, None, None
+        if features == "observed":
+            ptr, label = observed_labels(corpus.nodes.ptr, corpus.nodes.attr, corpus.label, n_attributes, n)
+            pair = np.empty(0, np.int64) if corpus.pairs is None else _seen_pairs(corpus, n)
+        if not all_transitions(n, transitions):
+            key = _label_pairs(corpus, n)
+            transition = np.unique(key[key >= 0])
+        return cls(ptr, label, transition, pair)
+
+    @classmethod
+    def merged(cls, parts, n_labels, n_attributes):
+        """Of (Seen, numbers of its attributes, of its attributes of label pairs) of the parts."""
+        square, ptr, label = n_labels * n_labels, None, None
+        if parts[0][0].ptr is not None:
+            attr = np.concatenate([np.repeat(numbers, np.diff(seen.ptr)) for seen, numbers, _ in parts]).astype(np.int32)
+            labels = np.concatenate([seen.label for seen, _, _ in parts])
+            ptr, label = observed_labels(np.arange(len(attr) + 1), attr, labels, n_attributes, n_labels)
+        pairs = [(seen.pair, numbers.astype(np.int64)) for seen, _, numbers in parts if seen.pair is not None]
+        pair = _union(numbers[key // square] * square + key % square for key, numbers in pairs)
+        return cls(ptr, label, _union(seen.transition for seen, _, _ in parts if seen.transition is not None), pair)
+
+    def many_first(self, n_labels):
+        """(the order of the attributes in which those with many labels come first, how many these are)."""
+        many = np.diff(self.ptr) >= max(2.0, DENSE * n_labels)
+        return np.concatenate([np.flatnonzero(many), np.flatnonzero(~many)]), int(many.sum())
+
+    def in_order(self, order):
+        """With the attributes in another order."""
+        ptr, label = _gathered(self.ptr, order)
+        return replace(self, ptr=ptr, label=self.label[label])
+
+
+def _union(keys):
+    """Those that some have, in increasing order; None: nobody asked."""
+    keys = list(keys)
+    return np.unique(np.concatenate(keys)) if keys else None
+
+
 def number(corpus, vocabulary):
     """Renumber the attributes, those seen with many labels first; how many they are. The corpus changes in place."""
-    ptr, _ = observed_labels(corpus.nodes.ptr, corpus.nodes.attr, corpus.label, len(vocabulary.attributes), len(vocabulary.labels))
-    many = np.diff(ptr) >= max(2.0, DENSE * len(vocabulary.labels))
-    order = np.concatenate([np.flatnonzero(many), np.flatnonzero(~many)])
+    order, many = Seen.of(replace(corpus, pairs=None), len(vocabulary.attributes)).many_first(len(vocabulary.labels))
+    renumber(corpus.nodes.attr, places(order))
+    vocabulary.attributes = vocabulary.attributes.keep(order)
+    return many
+
+
+def places(order):
+    """int32: where each stands in an order."""
     position = np.empty(len(order), np.int32)
     position[order] = np.arange(len(order), dtype=np.int32)
-    renumber(corpus.nodes.attr, position)
-    vocabulary.attributes = vocabulary.attributes.keep(order)
-    return int(many.sum())
+    return position
 
 
 def arrange(corpus, vocabulary, *, features="observed", transitions="full", dense=0):
     """The layout for a corpus; `dense` comes from number(), of this corpus or of one that holds it."""
-    n_labels, n_attributes = len(vocabulary.labels), len(vocabulary.attributes)
-    if features == "full":
-        ptr, label, dense = np.arange(n_attributes + 1, dtype=np.int64) * n_labels, None, n_attributes
-    else:
-        ptr, label = observed_labels(corpus.nodes.ptr, corpus.nodes.attr, corpus.label, n_attributes, n_labels)
-    transition = _transitions(corpus, n_labels, transitions) if has_transitions(vocabulary) else np.empty(0, np.int32)
-    if vocabulary.legal is not None:  # a weight of what never is would stay 0
-        transition = transition[vocabulary.legal.pairs.ravel()[transition]]
-    pair_ptr, pair = _pair_blocks(corpus, len(vocabulary.pair_attributes), n_labels, features)
-    return Layout(n_labels, ptr, label, dense, transition, pair_ptr + ptr[-1] + len(transition), pair, legal=vocabulary.legal)
+    transitions = transitions if has_transitions(vocabulary) else "full"
+    seen = Seen.of(corpus, len(vocabulary.attributes), features=features, transitions=transitions)
+    return arranged(seen, vocabulary, dense)
+
+
+def arranged(seen, vocabulary, dense):
+    """The layout for what was seen."""
+    n_labels, n_attributes, legal = len(vocabulary.labels), len(vocabulary.attributes), vocabulary.legal
+    ptr, label, transition = seen.ptr, seen.label, np.empty(0, np.int32)
+    if ptr is None:
+        ptr, dense = np.arange(n_attributes + 1, dtype=np.int64) * n_labels, n_attributes
+    if has_transitions(vocabulary):
+        transition = np.arange(n_labels * n_labels, dtype=np.int32) if seen.transition is None else seen.transition.astype(np.int32)
+    if legal is not None:  # a weight of what never is would stay 0
+        transition = transition[legal.pairs.ravel()[transition]]
+    pair_ptr, pair = _pair_blocks(seen, len(vocabulary.pair_attributes), n_labels)
+    return Layout(n_labels, ptr, label, dense, transition, pair_ptr + ptr[-1] + len(transition), pair, legal=legal)
 
 
 def complete(n_labels, n_attributes, n_pair_attributes=0, *, transitions=True):
@@ -191,21 +250,20 @@ def _label_pairs(corpus, n_labels):
     return key
 
 
-def _transitions(corpus, n_labels, transitions):
-    if transitions == "full" or (transitions == "auto" and n_labels <= MANY):
-        return np.arange(n_labels * n_labels, dtype=np.int32)
-    key = _label_pairs(corpus, n_labels)
-    return np.unique(key[key >= 0]).astype(np.int32)
-
-
-def _pair_blocks(corpus, n_attributes, n_labels, features):
-    if corpus.pairs is None or n_attributes == 0:
-        return np.zeros(1, np.int64), np.empty(0, np.int32)
-    square = n_labels * n_labels
-    if features == "full":
-        ptr = np.arange(n_attributes + 1, dtype=np.int64) * square
-        return ptr, np.tile(np.arange(square, dtype=np.int32), n_attributes)
+def _seen_pairs(corpus, n_labels):
     occurrences = np.repeat(_label_pairs(corpus, n_labels), np.diff(corpus.pairs.ptr))
-    seen = np.unique(corpus.pairs.attr.astype(np.int64) * square + occurrences)
-    ptr = np.searchsorted(seen // square, np.arange(n_attributes + 1)).astype(np.int64)
-    return ptr, (seen % square).astype(np.int32)
+    return np.unique(corpus.pairs.attr.astype(np.int64) * (n_labels * n_labels) + occurrences)
+
+
+def all_transitions(n_labels, transitions):
+    """Whether all label pairs have weights."""
+    return transitions == "full" or (transitions == "auto" and n_labels <= MANY)
+
+
+def _pair_blocks(seen, n_attributes, n_labels):
+    square = n_labels * n_labels
+    if seen.pair is not None:
+        ptr = np.searchsorted(seen.pair // square, np.arange(n_attributes + 1)).astype(np.int64)
+        return ptr, (seen.pair % square).astype(np.int32)
+    ptr = np.arange(n_attributes + 1, dtype=np.int64) * square
+    return ptr, np.tile(np.arange(square, dtype=np.int32), n_attributes)

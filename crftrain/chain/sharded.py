@@ -8,7 +8,8 @@ Everything that is decided, here and by the optimiser, is decided by the same nu
 all bits are those. An engine is asked for one method of all shards at a time,
 
     engine.map(method, arguments) -> results        one tuple of arguments and one result for each shard, in their order
-    engine.recalled = f                             f(k): the (method, arguments) that shard k goes through where it was made anew
+    engine.recalled = f                             f(k): the (method, arguments) that shard k goes through where it was made anew,
+                                                    after engine.prepared(k), if somebody has set it (training/parted.py)
 
 and may run them where and when it likes: here one after the other (Inline), or in threads (Threaded).
 """

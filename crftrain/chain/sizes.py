@@ -1,6 +1,7 @@
 """The counts of a corpus and its weights that an algorithm's memory depends on."""
 
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,22 +9,36 @@ from ._occurrence_list import listed_bytes
 from .memory import fitting
 
 
+class Met(NamedTuple):
+    """What sequences meet of the weights; parts of a corpus add up."""
+
+    n_occurrences: int
+    n_touched: int  # weights of these
+    listed_bytes: int
+
+    @classmethod
+    def of(cls, corpus, layout):
+        nodes, pairs = corpus.nodes, corpus.pairs
+        touched = int(np.diff(layout.ptr)[nodes.attr].sum())
+        if pairs is not None and len(pairs.attr):
+            touched += int(np.diff(layout.pair_ptr)[pairs.attr].sum())
+        return cls(len(nodes.attr), touched, listed_bytes(corpus, layout))
+
+
 def sizes(corpus, layout):
-    nodes, pairs = corpus.nodes, corpus.pairs
-    touched = int(np.diff(layout.ptr)[nodes.attr].sum())
-    if pairs is not None and len(pairs.attr):
-        touched += int(np.diff(layout.pair_ptr)[pairs.attr].sum())
+    return sizes_of(corpus.n_sequences, corpus.n_tokens, Met.of(corpus, layout), layout)
+
+
+def sizes_of(n_sequences, n_tokens, met, layout):
     return SimpleNamespace(
-        n_sequences=corpus.n_sequences,
-        n_tokens=corpus.n_tokens,
+        n_sequences=n_sequences,
+        n_tokens=n_tokens,
         n_labels=layout.n_labels,
         n_features=layout.n_features,
         n_pair_features=len(layout.pair),
         n_pairs=layout.n_pairs,
         n_blocks=layout.n_blocks,
-        n_occurrences=len(nodes.attr),
-        n_touched=touched,
-        listed_bytes=listed_bytes(corpus, layout),
+        **met._asdict(),
     )
 
 

@@ -194,6 +194,19 @@ cdef class StringTable:
                     crf_prefetch(&self.slots[hashes[i % AHEAD] & self.mask])
         return numbers
 
+    def add_all(self, StringTable names not None):
+        """int32: the number of each name of another table, a new one where there is none."""
+        numbers = self.numbers_of(names)
+        cdef int32_t[::1] number = numbers
+        cdef Py_ssize_t i
+        cdef int64_t length
+        cdef const char* name
+        for i in range(names.n):
+            if number[i] < 0:
+                name, length = names.text + names.start[i], names.start[i + 1] - names.start[i]
+                number[i] = self.append(name, length, hash_of(name, length, self.seed))
+        return numbers
+
     def keep(self, order):
         """A table of the names in that order of their numbers (each at most once), without the others."""
         cdef StringTable table = StringTable()
@@ -309,29 +322,22 @@ def line_ends(bytes text not None):
     return n
 
 
-def drop_rare(int64_t[::1] ptr, int32_t[::1] numbers, value, Py_ssize_t n_names, int64_t least):
-    """Drop, in place, the numbers that occur less than so often, and renumber without gaps: (those kept, occurrences left).
+def keep_numbered(int64_t[::1] ptr, int32_t[::1] numbers, value, const int32_t[::1] new):
+    """numbers[k] = new[numbers[k]], in place, those without one (-1) dropped: how many are left.
 
     ptr marks runs of occurrences; value, if it is not None, goes with them.
     """
     cdef double[::1] values = value
-    count_array = np.zeros(n_names, np.int64)
-    cdef int64_t[::1] count = count_array
     cdef Py_ssize_t t, k, out = 0
     cdef int64_t begin = 0, end
-    for k in range(numbers.shape[0]):
-        count[numbers[k]] += 1
-    kept = np.flatnonzero(count_array >= least)
-    new_array = np.full(n_names, -1, np.int32)
-    new_array[kept] = np.arange(len(kept), dtype=np.int32)
-    cdef int32_t[::1] new = new_array
-    for t in range(ptr.shape[0] - 1):
-        end = ptr[t + 1]
-        for k in range(begin, end):
-            if new[numbers[k]] >= 0:
-                numbers[out] = new[numbers[k]]
-                if values is not None:
-                    values[out] = values[k]
-                out += 1
-        begin, ptr[t + 1] = end, out
-    return kept, out
+    with nogil:
+        for t in range(ptr.shape[0] - 1):
+            end = ptr[t + 1]
+            for k in range(begin, end):
+                if new[numbers[k]] >= 0:
+                    numbers[out] = new[numbers[k]]
+                    if values is not None:
+                        values[out] = values[k]
+                    out += 1
+            begin, ptr[t + 1] = end, out
+    return out

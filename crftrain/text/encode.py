@@ -20,15 +20,17 @@ import numpy as np
 from ..errors import DataError, TemplateError
 from ._encode import Columns
 from ._items import Items
-from ._strings import StringTable, drop_rare
+from ._strings import StringTable
 from .choose import SAMPLE, choose, look_like_items
 from .forms import Form, hint, hinted
 from .legal import Legal
+from .rare import without_rare
 from .read import columns, runs, sentences, source_name
 from .template import Template
 
 __all__ = ["Corpus", "CorpusBuilder", "Encoder", "Observations", "StringTable", "Vocabulary", "expand", "read_corpus"]
 
+NO_SENTENCES = "no sentences", "one token a line and a blank line after each sentence"
 TOLD = 5000  # sentences, after which it is told how many have been read
 
 
@@ -114,7 +116,7 @@ def read_corpus(paths, *, template=None, format="conll", label_column=-1, encodi
     builder = CorpusBuilder(vocabulary, label_column=label_column)
     for path in [paths] if isinstance(paths, str) else paths:
         if not builder.add_file(path, encoding=encoding, look=look, told=told):
-            raise DataError(source_name(path), "no sentences", "one token a line and a blank line after each sentence")
+            raise DataError(source_name(path), *NO_SENTENCES)
     return without_rare(builder.take(), vocabulary, min_freq), vocabulary
 
 
@@ -125,10 +127,11 @@ class CorpusBuilder:
     is chosen by what they hold.
     """
 
-    def __init__(self, vocabulary, *, label_column=-1):
+    def __init__(self, vocabulary, *, label_column=-1, first=None):
+        """first: the sentence that the columns were taken from, if somebody else has done so."""
         self.vocabulary, self._label_column = vocabulary, label_column
         self._labels = StringTable.from_names([label.encode() for label in vocabulary.labels])
-        self._first = self._source = self._builder = None
+        self.first, self._source, self._builder = first, None, None
         self._sample = [] if vocabulary.format == "conll" and vocabulary.template is None else None  # of (sentence, its cells)
         if vocabulary.format == "items":
             self._builder = Items(self._labels, vocabulary.attributes, learn=True)
@@ -194,11 +197,11 @@ class CorpusBuilder:
         v = self.vocabulary
         if not v.n_columns:
             _settle_columns(v, sentence, self._label_column)
-            self._first = sentence
+            self.first = sentence
         rows = [columns(line) for line in sentence.lines]
         for i, row in enumerate(rows):
             if len(row) != v.n_columns:
-                expectation = hinted(_as_in(self._first, sentence, v.n_columns), sentence.lines[i])
+                expectation = hinted(_as_in(self.first, sentence, v.n_columns), sentence.lines[i])
                 raise DataError(sentence.place(i), f"{len(row)} column{'s' * (len(row) != 1)}", expectation)
         return rows
 
@@ -221,9 +224,9 @@ class CorpusBuilder:
         v = self.vocabulary
         if not v.n_columns:
             _settle_columns(v, sentence, self._label_column)
-            self._builder, self._first = self._columns(), sentence
+            self._builder, self.first = self._columns(), sentence
         n = v.n_columns
-        expectation = _as_in(self._first, sentence, n) if self._first else f"{n} as in the data that the model was learnt from"
+        expectation = _as_in(self.first, sentence, n) if self.first else f"{n} as in the data that the model was learnt from"
         self._builder.expect(n, v.label_column, expectation)
 
     def take(self):
@@ -260,23 +263,6 @@ def _corpus(builder, vocabulary):
     seq, label, ptr, attr, value, pair_ptr, pair_attr = builder.take()
     pairs = Observations(pair_ptr, pair_attr, None) if vocabulary.template is not None and vocabulary.template.bigrams else None
     return Corpus(seq, label, Observations(ptr, attr, value), pairs, len(vocabulary.labels))
-
-
-def without_rare(corpus, vocabulary, least):
-    """Attributes that occur less often are dropped, and the others renumbered without gaps."""
-    if least > 1:
-        vocabulary.attributes = _drop(corpus.nodes, vocabulary.attributes, least)
-        if corpus.pairs is not None:
-            vocabulary.pair_attributes = _drop(corpus.pairs, vocabulary.pair_attributes, least)
-    return corpus
-
-
-def _drop(observations, names, least):
-    kept, n = drop_rare(observations.ptr, observations.attr, observations.value, len(names), least)
-    observations.attr = observations.attr[:n].copy()
-    if observations.value is not None:
-        observations.value = observations.value[:n].copy()
-    return names.keep(kept)
 
 
 class Encoder:

@@ -17,6 +17,7 @@ from importlib import import_module
 
 from ..errors import DataError
 from ._conllu import run
+from .pieces import first_line
 from .read import SEQUENCE, Sentence, decoded_lines, decoded_text, source_name
 from .rescheme import relabel
 from .schemes import SCHEMES
@@ -81,6 +82,7 @@ class Form:
     def blocks(self, path, *, encoding="utf-8"):
         """Lists of Records, each all that have arrived by then; those before a faulty line come before its error."""
         source, reader = source_name(path), self.module.Reader(self)
+        reader.number += first_line(path) - 1
         for text in decoded_text(path, encoding):
             found = []
             try:

@@ -20,6 +20,7 @@ from itertools import islice
 from ..errors import DataError
 from ._strings import line_ends
 from ._utf8 import whole
+from .pieces import Piece, first_line, is_inside
 
 BLOCK = 1 << 17  # bytes asked for at a time
 LINE, SEQUENCE = 1 << 26, 1 << 22  # bytes of a line and lines of a sentence, at most
@@ -84,8 +85,8 @@ def runs(path, *, encoding="utf-8", checked=True):
     """The same as Runs: the bytes of all the sentences that have arrived whole."""
     source = source_name(path)
     with open_input(path) as file:
-        text = _decoded(_chunks(file, source), source, encoding) if checked or not is_utf8(encoding) else _unmarked(_chunks(file, source))
-        yield from _runs(text, source)
+        text = decoded(file, path, encoding) if checked or not is_utf8(encoding) else _unmarked(_chunks(file, source))
+        yield from _runs(text, source, first_line(path))
 
 
 class Run:
@@ -111,9 +112,9 @@ class Run:
             yield Sentence(lines, self.source, self.number + text.count(b"\n") + 1 - len(lines))
 
 
-def _runs(chunks, source):
-    """Runs of what has arrived up to the last blank line."""
-    number, kept, part = 1, [], []  # of the first line that is kept; whole lines since the last blank one; the pieces of a line
+def _runs(chunks, source, number):
+    """Runs of what has arrived up to the last blank line; `number` is that of the first line that is kept."""
+    kept, part = [], []  # whole lines since the last blank one; the pieces of a line
     n_kept = size = 0  # lines that are kept, bytes of the pieces
     for chunk in chunks:
         end = chunk.rfind(b"\n") + 1
@@ -153,16 +154,13 @@ def _last_blank(text):
 
 def decoded_lines(path, encoding="utf-8"):
     """Lists of lines of a file as they arrive."""
-    source = source_name(path)
-    with open_input(path) as file:
-        yield from _whole_lines(_decoded(_chunks(file, source), source, encoding), source)
+    return (text.split(b"\n") for text in decoded_text(path, encoding))
 
 
 def decoded_text(path, encoding="utf-8"):
     """The same as bytes, a line end between the lines of a list."""
-    source = source_name(path)
     with open_input(path) as file:
-        yield from _whole_text(_decoded(_chunks(file, source), source, encoding), source)
+        yield from _whole_text(decoded(file, path, encoding), source_name(path), first_line(path))
 
 
 def is_utf8(encoding):
@@ -185,13 +183,19 @@ def open_input(path):
     """A binary file whose read1 gives the text, decompressed; closing it leaves standard input open."""
     source = source_name(path)
     try:
-        file = sys.stdin.buffer if path == "-" else open(path, "rb")  # noqa: SIM115
-        head = _peek(file)
+        file = sys.stdin.buffer if path == "-" else path.opened() if isinstance(path, Piece) else open(path, "rb")  # noqa: SIM115
+        head = b"" if is_inside(path) else _peek(file)
     except (OSError, ValueError, AttributeError) as error:  # a closed or missing standard input is one of the last two
         raise DataError(source, f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
     archive = next((archive for magic, archive in MAGIC.items() if head.startswith(magic)), None)
     raw = _Plain(file, head, path != "-") if archive is None else _Archive(file, head, path != "-", *archive)
     return io.BufferedReader(raw, BLOCK)
+
+
+def is_packed(path):
+    """Whether a file is compressed."""
+    with open_input(path) as file:
+        return isinstance(file.raw, _Archive)
 
 
 def _peek(file):
@@ -298,12 +302,12 @@ def _decoder(encoding):
     return codec.name, codec.incrementaldecoder()
 
 
-def _decoded(chunks, source, encoding):
-    """The same text in UTF-8, without a byte-order mark; what is not text is an error with its line."""
+def decoded(file, path, encoding):
+    """Blocks of its text in UTF-8, without a byte-order mark; what is not text is an error with its line."""
     name, decoder = _decoder(encoding)
-    expectation = f"text in {name} (--encoding names another)"
-    n_lines, start = 0, True
-    for chunk in _and_end(chunks):
+    source, expectation = source_name(path), f"text in {name} (--encoding names another)"
+    n_lines, start = first_line(path) - 1, not is_inside(path)
+    for chunk in _and_end(_chunks(file, source)):
         state, fault = decoder.getstate(), None
         try:
             data = _checked(decoder, state[0], chunk) if name == "utf-8" else decoder.decode(chunk, final=not chunk).encode()
@@ -369,14 +373,9 @@ def _finding(error, name):
     return f"not {name}: {getattr(error, 'reason', error)}"
 
 
-def _whole_lines(chunks, source):
-    """Lists of lines, without their ends."""
-    return (text.split(b"\n") for text in _whole_text(chunks, source))
-
-
-def _whole_text(chunks, source):
+def _whole_text(chunks, source, number):
     """Whole lines, line ends between them alone; each text is all that has arrived up to the last line end."""
-    tail, number, size = [], 1, 0  # the pieces of a line that has not ended, its number, and how long it is by now
+    tail, size = [], 0  # the pieces of a line that has not ended, which is line `number`, and how long it is by now
     for chunk in chunks:
         end = chunk.rfind(b"\n")
         size = size + len(chunk) if end < 0 else len(chunk) - end

@@ -7,6 +7,7 @@ that is legal, else the legal labels that differ in the fewest places; "drop", t
 """
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,38 +16,61 @@ from ..text.legal import END, START, Legal
 from ..text.schemes import SCHEMES, converted
 
 
+@dataclass(frozen=True)
+class Odd:
+    """What was found of labels that are not legal, in a corpus or in a part of one."""
+
+    n: int  # sequences
+    bad: int  # of them have such labels
+    first: tuple | None = None  # (where, what) is the first of these labels
+    kept: np.ndarray | None = None  # the sequences that are learnt from
+
+
 def learn_legally(corpus, vocabulary, rules, place, on_illegal="error"):
     """(The corpus to learn from, the sequences of the given one that it has); vocabulary.legal is set.
 
     rules: scheme, forbid and allow, as Legal.of has them. place(i, k) says where token k of sequence i stands.
     """
-    vocabulary.legal = legal = Legal.of(vocabulary.labels, **rules, transitions=_counted(corpus, len(vocabulary.labels)))
-    odd = legal.broken(corpus.seq, corpus.label)
-    everything = np.arange(corpus.n_sequences)
+    vocabulary.legal = Legal.of(vocabulary.labels, **rules, transitions=counted(corpus, len(vocabulary.labels)))
+    corpus, odd = keep_legal(corpus, vocabulary.labels, vocabulary.legal, place, on_illegal)
+    tell([odd], on_illegal)
+    return corpus, odd.kept
+
+
+def keep_legal(corpus, labels, legal, place, on_illegal):
+    """(The corpus to learn from, the Odd of the given one); nothing is done about errors yet."""
+    odd, everything = legal.broken(corpus.seq, corpus.label), np.arange(corpus.n_sequences)
     if not odd.any():
-        return corpus, everything
+        return corpus, Odd(len(everything), 0, kept=everything)
     t = int(odd.argmax())
     i = int(np.searchsorted(corpus.seq, t, "right")) - 1
-    where, found = place(i, t - int(corpus.seq[i])), _finding(corpus, vocabulary.labels, legal, i, t)
+    first = place(i, t - int(corpus.seq[i])), _finding(corpus, labels, legal, i, t)
+    bad, kept = np.unique(np.searchsorted(corpus.seq, np.flatnonzero(odd), "right") - 1), everything
+    if on_illegal == "drop":
+        kept = np.setdiff1d(everything, bad)
+        corpus = corpus.take(kept)
+    elif on_illegal == "fix":
+        for i in bad.tolist():
+            _fix(corpus.label[corpus.seq[i] : corpus.seq[i + 1]], labels, legal, place(i, 0))
+    return corpus, Odd(len(everything), len(bad), first, kept)
+
+
+def tell(parts, on_illegal):
+    """What the Odd of all parts come to: an error, a warning, or nothing."""
+    first = next((odd.first for odd in parts if odd.first), None)
+    if first is None:
+        return
+    n, bad, (where, found) = sum(odd.n for odd in parts), sum(odd.bad for odd in parts), first
     if on_illegal == "error":
         raise DataError(where, found, "labels that are legal; --on-illegal fix or drop does something about those that are not")
-    bad = np.unique(np.searchsorted(corpus.seq, np.flatnonzero(odd), "right") - 1)
-    keep = everything
-    if on_illegal == "drop":
-        keep = np.setdiff1d(everything, bad)
-        if not len(keep):
-            raise DataError(where, f"{found}, and no sentence is legal", "rules that the data keep to")
-        corpus = corpus.take(keep)
-    else:
-        for i in bad.tolist():
-            _fix(corpus.label[corpus.seq[i] : corpus.seq[i + 1]], vocabulary.labels, legal, place(i, 0))
+    if on_illegal == "drop" and bad == n:
+        raise DataError(where, f"{found}, and no sentence is legal", "rules that the data keep to")
     done = "left out" if on_illegal == "drop" else "given legal ones"
-    told = f"{len(bad):,} of {len(everything):,} sentences have labels that are not legal, and are {done}; the first: {where}: {found}"
-    warnings.warn(told, CrftrainWarning, stacklevel=2)
-    return corpus, keep
+    told = f"{bad:,} of {n:,} sentences have labels that are not legal, and are {done}; the first: {where}: {found}"
+    warnings.warn(told, CrftrainWarning, stacklevel=3)
 
 
-def _counted(corpus, n):
+def counted(corpus, n):
     """int64[n, n]: how often label j follows i."""
     inside = np.ones(len(corpus.label), bool)
     inside[corpus.seq[:-1]] = False

@@ -17,11 +17,11 @@ import json
 import math
 import sys
 import warnings
-import zlib
 
 import numpy as np
 
 from .. import __version__
+from ..chain.checksum import checksum
 from ..errors import CrftrainError, CrftrainWarning
 
 MEGABYTE = 1 << 20
@@ -204,9 +204,9 @@ def plain(value):
 
 def fingerprint(training):
     """A checksum of the encoded corpus and of which weights there are."""
-    check = 0
-    for array in (*training.corpus.arrays(), training.layout.ptr, training.layout.transition, training.layout.pair):
-        check = zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data, check)
+    check, layout = training.checksum(), training.layout
+    for array in (layout.ptr, layout.transition, layout.pair):
+        check = checksum(array, check)
     return check
 
 
@@ -227,7 +227,7 @@ def run_facts(settings, training, problem):
 
 
 def start_event(settings, training, point):
-    l2, l1 = (strength.at(training.corpus.n_sequences) for strength in settings.points[point])
+    l2, l1 = (strength.at(training.n_sequences) for strength in settings.points[point])
     return {
         "algorithm": settings.algorithm.name,
         "options": settings.options,

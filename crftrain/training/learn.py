@@ -73,9 +73,8 @@ def _found(settings, observer):
         return lines.search(settings, observer, lambda template: read(replace(settings, template=template)))
 
 
-def read(settings, observer=SILENT, kept=None):
-    """(Corpus, Vocabulary) of the training files; `kept` is to remember of them."""
-    kept = kept or Kept(settings)
+def asked(settings, observer):
+    """How the training files are read, in the words of read_corpus."""
     template = settings.template
     if template and not isinstance(template, templates.Template):
         template = templates.load(template, settings.dialect)
@@ -83,17 +82,15 @@ def read(settings, observer=SILENT, kept=None):
     if settings.format == "auto" and not (settings.comments or settings.tabs) and (format := detected(settings.paths[0])):
         form = replace(settings, format=format).form
         observer.say(f"{settings.paths[0]}: read as --format {format}")
-    corpus, vocabulary = read_corpus(
-        settings.paths,
-        template=template,
-        format=settings.vocabulary_format,
-        label_column=settings.label_column,
-        encoding=settings.encoding,
-        min_freq=settings.min_freq,
-        look=kept.look if kept.wanted else None,
-        told=observer.reading,
-        form=form,
-    )
+    how = {"template": template, "format": settings.vocabulary_format, "label_column": settings.label_column}
+    return {**how, "encoding": settings.encoding, "form": form}
+
+
+def read(settings, observer=SILENT, kept=None):
+    """(Corpus, Vocabulary) of the training files; `kept` is to remember of them."""
+    kept = kept or Kept(settings)
+    look, told = kept.look if kept.wanted else None, observer.reading
+    corpus, vocabulary = read_corpus(settings.paths, **asked(settings, observer), min_freq=settings.min_freq, look=look, told=told)
     if settings.rules:
         corpus, legal = learn_legally(corpus, vocabulary, settings.rules, kept.place, settings.on_illegal)
         kept.keep(legal)

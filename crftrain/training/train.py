@@ -15,6 +15,7 @@ from .. import __version__
 from ..chain._parts import even, shared_numbers
 from ..chain._problem import Problem
 from ..chain._sequences import order_occurrences
+from ..chain.checksum import checksum
 from ..chain.layout import Layout, arrange, number
 from ..chain.memory import free_memory
 from ..chain.sharded import sharded
@@ -33,8 +34,34 @@ from .search import along, following
 from .strength import Strength
 
 
+class Numbered:
+    """Data ready to be learnt from, wherever they are: vocabulary, layout, n_sequences, n_tokens, objective(), sizes, checksum()."""
+
+    vocabulary: Vocabulary
+    layout: Layout
+
+    @property
+    def n_sequences(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def n_tokens(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def facts(self):
+        """The numbers that logs and models speak of."""
+        return {
+            "n_sequences": self.n_sequences,
+            "n_tokens": self.n_tokens,
+            "n_labels": len(self.vocabulary.labels),
+            "n_attributes": len(self.vocabulary.attributes) + len(self.vocabulary.pair_attributes),
+            "n_features": self.layout.n_features,
+        }
+
+
 @dataclass
-class Training:
+class Training(Numbered):
     """A corpus ready to be learnt from."""
 
     corpus: Corpus
@@ -44,15 +71,12 @@ class Training:
     encode_seconds: float
 
     @property
-    def facts(self):
-        """The numbers that logs and models speak of."""
-        return {
-            "n_sequences": self.corpus.n_sequences,
-            "n_tokens": self.corpus.n_tokens,
-            "n_labels": len(self.vocabulary.labels),
-            "n_attributes": len(self.vocabulary.attributes) + len(self.vocabulary.pair_attributes),
-            "n_features": self.layout.n_features,
-        }
+    def n_sequences(self):
+        return self.corpus.n_sequences
+
+    @property
+    def n_tokens(self):
+        return self.corpus.n_tokens
 
     def objective(self, settings, l2, l1):
         """What is minimised."""
@@ -65,6 +89,22 @@ class Training:
         """And those that an algorithm's memory depends on besides."""
         return sizes(self.corpus, self.layout)
 
+    def copies(self, threads):
+        """Numbers that threads sum apart."""
+        return shared_numbers(self.corpus, self.layout, even(self.corpus, threads)) if threads > 1 else 0
+
+    @property
+    def n_bytes(self):
+        """Of the corpus."""
+        return sum(array.nbytes for array in self.corpus.arrays())
+
+    def checksum(self):
+        """Of the corpus."""
+        check = 0
+        for array in self.corpus.arrays():
+            check = checksum(array, check)
+        return check
+
 
 def train(
     corpus, vocabulary, settings, observer=SILENT, *, heldout=None, init=None, started=None, groups=None, more_facts=MappingProxyType({})
@@ -75,6 +115,12 @@ def train(
     weights all stay. groups: the name of each sequence's group, for cross-validation. The model also says more_facts.
     """
     training = numbered(settings, corpus, vocabulary, started)
+    return train_numbered(training, settings, observer, heldout=heldout, init=init, groups=groups, more_facts=more_facts)
+
+
+def train_numbered(training, settings, observer=SILENT, *, heldout=None, init=None, groups=None, more_facts=MappingProxyType({})):
+    """The same of data that are numbered already."""
+    vocabulary = training.vocabulary
     if init is not None and settings.update:
         training = replace(training, layout=widened(training.layout, init, vocabulary))
     w = np.zeros(training.layout.n_features)
@@ -129,9 +175,7 @@ def describe(settings, training, heldout=None):
     facts.threads, facts.l1 = settings.threads, max(l1.number for _, l1 in settings.points)
     facts.l2 = min(l2.number for l2, _ in settings.points)
     parts = algorithm.memory(facts, settings.options)
-    copies = facts.n_features * bool(heldout)
-    if settings.threads > 1:
-        copies += shared_numbers(training.corpus, training.layout, even(training.corpus, settings.threads))
+    copies = facts.n_features * bool(heldout) + training.copies(settings.threads)
     if copies:
         parts["copies for threads and held-out data"] = 8 * copies
     if settings.folds and settings.several:  # they go on side by side from strength to strength
@@ -143,13 +187,13 @@ def describe(settings, training, heldout=None):
         if not algorithm.adapts:
             raise TrainingError(algorithm.name, found, f"less: {algorithm.lighter}")
         told += f" (more than the {free / MEGABYTE:,.0f} MB that are free: {algorithm.lighter} take less)"
-    corpus, attributes = sum(array.nbytes for array in training.corpus.arrays()), training.facts["n_attributes"]
+    attributes = training.facts["n_attributes"]
     n_pairs, every, pairs = len(training.layout.transition), facts.n_labels**2, ""
     if settings.transitions == "auto" and 0 < n_pairs < every:
         pairs = f"\nmany labels: the {n_pairs:,} label pairs seen have weights, not all {every:,} (transitions full: all)"
     return (
         f"{facts.n_sequences:,} sequences, {facts.n_tokens:,} tokens, {facts.n_labels:,} labels, {attributes:,} attributes\n"
-        f"{facts.n_features:,} features; memory: {told}, corpus {corpus / MEGABYTE:,.0f} MB{pairs}"
+        f"{facts.n_features:,} features; memory: {told}, corpus {training.n_bytes / MEGABYTE:,.0f} MB{pairs}"
     )
 
 
@@ -177,7 +221,7 @@ def fit_point(settings, training, *, point=0, w=None, heldout=None, before=None,
     From zero unless w is given, which changes in place; `before` is the optimiser of the point before, which may go on
     with more than its weights. watching: monitors besides the usual ones. goal: another one than the settings say.
     """
-    algorithm, n = settings.algorithm, training.corpus.n_sequences
+    algorithm, n = settings.algorithm, training.n_sequences
     l2, l1 = (strength.at(n) for strength in settings.points[point])
     problem = training.objective(settings, l2, l1) if before is None else before.objective.at(l2=l2, l1=l1)
     w = np.zeros(problem.n_features) if w is None else w

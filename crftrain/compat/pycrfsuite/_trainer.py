@@ -14,7 +14,8 @@ from ...model.foreign import crfsuite
 from ...model.model import Model, check_writable
 from ...text._objects import Objects
 from ...text._translate import translated
-from ...text.encode import Corpus, Observations, StringTable, Vocabulary, without_rare
+from ...text.encode import Corpus, Observations, StringTable, Vocabulary
+from ...text.rare import without_rare
 from ...training.heldout import HeldOutData
 from ...training.train import train
 from ._items import plain
