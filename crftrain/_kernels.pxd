@@ -33,11 +33,25 @@ cdef extern from "_simd.h":     # where each of them is explained
         double entries, slope
         double straight
 
+    ctypedef struct Arcs:
+        int64_t n
+        const int64_t* ptr
+        const int32_t* to
+        const int64_t* into
+        const int32_t* source
+        const int32_t* number
+        const double* leaves
+        const double* enters
+        int closed
+
     ctypedef struct ArcRows:
         const int64_t* ptr
         const int32_t* label
-        const double* S         # M - base
+        const double* S
         const double* M
+        const double* own
+        const double* others
+        int closed
 
     ctypedef struct Owing:
         double sum, length, rate
@@ -90,8 +104,8 @@ cdef extern from "_simd.h":     # where each of them is explained
                           const double* a, const double* b, const double* y, const double* r, double scale, double* u, double* A, double* B,
                           double* du, double* q, double* C) noexcept nogil
         double log_sum(int64_t n, const double* s) noexcept nogil
-        void arcs_viterbi(int L, const int64_t* ptr, const int32_t* label, const double* trans, const double* high, const double* previous,
-                          const double* psi, double* next, int32_t* come_from, int32_t* work) noexcept nogil
+        void arcs_viterbi(int L, const Arcs*, const double* trans, const double* high, const double* previous, const double* psi,
+                          double* next, int32_t* come_from, int32_t* work) noexcept nogil
         void lanes_forward(int L, const ArcRows*, double base, const double* p, const double* x, double* next, double* z) noexcept nogil
         void lanes_backward(int L, const ArcRows*, double base, const double* x, const double* inverse_z, const double* rest, double* a,
                             double* v, double* b, double* edge) noexcept nogil
@@ -113,15 +127,6 @@ cdef struct Tokens:                     # an encoded corpus
     Occurrences distinct                # of nodes, at least one of each attribute of a sequence
     Occurrences pairs                   # attributes of label pairs (t-1, t); ptr NULL: there are none
     Listed listed                       # what sparse blocks say of nodes; ptr NULL: they are looked up
-
-
-cdef struct Arcs:                       # the label pairs that have weights, where they are few
-    int64_t n
-    const int64_t* ptr                  # [L+1] arcs from label i: ptr[i] .. ptr[i+1]
-    const int32_t* to                   # [n]
-    const int64_t* into                 # [L+1] arcs into label j: into[j] .. into[j+1] of the two below
-    const int32_t* source               # [n]
-    const int32_t* number               # [n] which arc it is
 
 
 cdef struct Weights:                    # what a weight vector says to a lattice
@@ -173,7 +178,10 @@ cdef bint lattice_fit(Lattice* X, int64_t T, bint pairs) noexcept nogil         
 cdef void gather(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil
 cdef double forward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil        # log Z
 cdef void close_ends(const Weights* W, int64_t T, Lattice* X) noexcept nogil           # psi of labels that may not be there is -inf
-cdef bint is_tame(const Weights* W, int64_t T, Lattice* X) noexcept nogil               # x and top; whether they can do without logarithms
+cdef bint tame_nodes(const Weights* W, int64_t T, Lattice* X, bint* limited) noexcept nogil     # x, top; whether they do without logs
+cdef bint reached(int64_t n, int64_t step, double* x, const double* next) noexcept nogil
+cdef ArcRows arcs_into(const Weights* W) noexcept nogil
+cdef ArcRows arcs_from(const Weights* W) noexcept nogil
 cdef void backward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil         # q, edge, P
 cdef void fill_pairs(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil       # P - gold, whatever the corpus has
 cdef double path_score(const Weights* W, const Tokens* s, int64_t i, const Lattice* X, const int32_t* y) noexcept nogil

@@ -26,13 +26,13 @@ a_t(j) = 0; one that can and is next to nothing could be all that is legal in th
 
 from libc.math cimport INFINITY, NAN, exp, isfinite, log
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 import os
 
 
 cdef double TAME = 200.0
-cdef double LEAST = 1e-150      # of a_t(j), where illegal labels leave others little
+cdef double LEAST = 1e-130      # of a_t(j), where illegal labels leave others little; times M and x it is still more than 0
 
 cdef const Simd* simd
 cdef bytes _wish = os.environ.get("CRFTRAIN_SIMD", "").encode()
@@ -137,12 +137,10 @@ cdef double forward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) no
     cdef int64_t t, T = s.seq[i + 1] - s.seq[i]
     cdef int LP = W.LP
     cdef bint pairs = s.pairs.ptr != NULL
-    cdef bint limited = W.limited
+    cdef bint limited = False
     cdef const double* M = W.M
     cdef double log_z, z
-    close_ends(W, T, X)
-    X.scaled = exp_nodes(T, W.L, LP, X.psi, X.x, X.top, &limited) <= TAME
-    X.scaled = X.scaled and (exp_pairs(W, T, X, &limited) if pairs else W.tame)
+    X.scaled = tame_nodes(W, T, X, &limited) and (exp_pairs(W, T, X, &limited) if pairs else W.tame)
     z = 0
     for t in range(W.L):
         z += X.x[t]
@@ -159,8 +157,8 @@ cdef double forward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) no
             if pairs:
                 M = X.P + t * W.L * LP
             z = simd.forward(W.L, LP, X.a + (t - 1) * LP, M, X.x + t * LP, X.a + t * LP)
-            if limited and not reached(W.L, LP, X.a + (t - 1) * LP, M, X.x + t * LP, X.a + t * LP):
-                return log_instead(W, s, T, X)
+        if limited and not reached(W.L, 1, X.x + t * LP, X.a + t * LP):
+            return log_instead(W, s, T, X)
         X.z[t] = z
         log_z += log(z) + X.top[t] + (X.e_top[t] if pairs else W.shift)
     X.log_z = log_z
@@ -208,29 +206,43 @@ cdef double exp_legal(int64_t L, int64_t LP, const double* psi, double* x, doubl
     return spread if high != -INFINITY else 0
 
 
-cdef bint reached(int L, int LP, const double* previous, const double* M, double* x, const double* next) noexcept nogil:
-    """Whether all labels that can be reached are more than next to nothing; x of the others becomes 0."""
-    cdef int64_t i, j
-    for j in range(L):
-        if next[j] >= LEAST or x[j] == 0:
-            continue
-        for i in range(L):
-            if previous[i] * M[i * LP + j] > 0:
-                return False
-        x[j] = 0
+cdef bint reached(int64_t n, int64_t step, double* x, const double* next) noexcept nogil:
+    """Whether all labels that can be reached are more than next to nothing; x of the others becomes 0. n numbers, `step` apart."""
+    cdef int64_t j
+    for j in range(n):
+        if next[j * step] == 0:
+            x[j * step] = 0
+        elif next[j * step] < LEAST:
+            return False
     return True
 
 
-cdef bint is_tame(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
-    return simd.exp_rows(T, W.L, W.LP, X.psi, X.x, X.top) <= TAME and W.tame
+cdef bint tame_nodes(const Weights* W, int64_t T, Lattice* X, bint* limited) noexcept nogil:
+    """x and top; whether scores span little enough. limited: not everything is legal."""
+    close_ends(W, T, X)
+    limited[0] = W.limited
+    return exp_nodes(T, W.L, W.LP, X.psi, X.x, X.top, limited) <= TAME
+
+
+cdef ArcRows arcs_into(const Weights* W) noexcept nogil:
+    cdef ArcRows rows = [W.arcs.into, W.arcs.source, W.ST, W.MT, W.arcs.enters, W.arcs.leaves, W.arcs.closed]
+    return rows
+
+
+cdef ArcRows arcs_from(const Weights* W) noexcept nogil:
+    cdef ArcRows rows = [W.arcs.ptr, W.arcs.to, W.S, W.M, W.arcs.leaves, W.arcs.enters, W.arcs.closed]
+    return rows
 
 
 cdef double forward_arcs(const Weights* W, const double* previous, const double* x, double* next) noexcept nogil:
     """next = x o (previous M) / z; returns z."""
-    cdef ArcRows rows = [W.arcs.into, W.arcs.source, W.ST, W.MT]
-    cdef double z = 0, inverse
+    cdef ArcRows rows = arcs_into(W)
+    cdef double z = 0, inverse, total = 0 if W.arcs.closed else 1
     cdef int j
-    simd.arcs_forward(W.L, &rows, W.base, previous, 1.0, next)
+    if W.arcs.closed:
+        for j in range(W.L):
+            total += W.arcs.leaves[j] * previous[j]
+    simd.arcs_forward(W.L, &rows, W.base, previous, total, next)
     for j in range(W.L):
         next[j] *= x[j]
         z += next[j]
@@ -244,7 +256,7 @@ cdef double forward_arcs(const Weights* W, const double* previous, const double*
 
 cdef void backward_arcs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
     """b, v, q and edge after forward_arcs."""
-    cdef ArcRows rows = [W.arcs.ptr, W.arcs.to, W.S, W.M]
+    cdef ArcRows rows = arcs_from(W)
     cdef int64_t t, j, now
     cdef int LP = W.LP
     cdef double inverse, total
@@ -252,7 +264,8 @@ cdef void backward_arcs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
         inverse, total, now = 1 / X.z[t], 0, t * LP
         for j in range(LP):
             X.v[now + j] = X.x[now + j] * X.b[now + j] * inverse
-            total += X.v[now + j]
+        for j in range(W.L):
+            total += W.arcs.enters[j] * X.v[now + j]
         simd.arcs_backward(W.L, &rows, W.base, X.v + now, total, X.a + now - LP, X.b + now - LP, X.q + now - LP, X.edge)
         for j in range(W.L, LP):
             X.b[now - LP + j] = X.q[now - LP + j] = 0
@@ -355,16 +368,25 @@ cdef double log_forward(const Weights* W, const Tokens* s, int64_t T, Lattice* X
 
 
 cdef void log_forward_arcs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
-    """The same, pairs that are no arcs scoring 0."""
+    """The same, pairs that are no arcs scoring 0 if they are legal."""
     cdef int64_t t, k
     cdef int j, LP = W.LP
     cdef const Arcs* arcs = W.arcs
+    cdef const double* previous
     for t in range(1, T):
+        previous = X.a + (t - 1) * LP
         for j in range(W.L):
-            memcpy(X.v, X.a + (t - 1) * LP, W.L * sizeof(double))
+            where_open(W.L, arcs.enters[j], arcs.leaves, previous, X.v)
             for k in range(arcs.into[j], arcs.into[j + 1]):
-                X.v[arcs.source[k]] += W.trans[arcs.number[k]]
+                X.v[arcs.source[k]] = previous[arcs.source[k]] + W.trans[arcs.number[k]]
             X.a[t * LP + j] = X.psi[t * LP + j] + simd.log_sum(W.L, X.v)
+
+
+cdef void where_open(int64_t n, double own, const double* others, const double* x, double* out) noexcept nogil:
+    """out = x where own and others are not 0, else -inf."""
+    cdef int64_t i
+    for i in range(n):
+        out[i] = x[i] if own * others[i] else -INFINITY
 
 
 cdef void log_backward_arcs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
@@ -376,9 +398,9 @@ cdef void log_backward_arcs(const Weights* W, int64_t T, Lattice* X) noexcept no
         for j in range(L):
             v[j] = X.psi[t * LP + j] + X.b[t * LP + j]
         for i in range(L):
-            memcpy(X.v, v, L * sizeof(double))
+            where_open(L, arcs.leaves[i], arcs.enters, v, X.v)
             for k in range(arcs.ptr[i], arcs.ptr[i + 1]):
-                X.v[arcs.to[k]] += W.trans[k]
+                X.v[arcs.to[k]] = v[arcs.to[k]] + W.trans[k]
                 X.edge[k] += exp(X.a[(t - 1) * LP + i] + X.v[arcs.to[k]] - X.log_z)
             X.b[(t - 1) * LP + i] = simd.log_sum(L, X.v)
             X.q[(t - 1) * LP + i] = exp(X.a[(t - 1) * LP + i] + X.b[(t - 1) * LP + i] - X.log_z)
@@ -518,8 +540,8 @@ cdef void viterbi_arcs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
         for k in range(arcs.ptr[i], arcs.ptr[i + 1]):
             high[i] = max(high[i], W.trans[k])
     for t in range(1, T):
-        simd.arcs_viterbi(W.L, arcs.ptr, arcs.to, W.trans, high, X.a + (t - 1) * LP, X.psi + t * LP, X.a + t * LP,
-                          X.come_from + t * LP, <int32_t*> X.v)
+        simd.arcs_viterbi(W.L, arcs, W.trans, high, X.a + (t - 1) * LP, X.psi + t * LP, X.a + t * LP, X.come_from + t * LP,
+                          <int32_t*> X.v)
 
 
 # ---- what a weight vector says of label pairs; scatter ----------------------------------------------------------------
@@ -527,8 +549,8 @@ cdef void viterbi_arcs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
 cdef void set_transitions(Weights* W) noexcept nogil:
     """M, MT, shift and tame from trans; S, ST and base of arcs."""
     cdef int64_t i, j, k, n
+    W.limited = False
     if W.arcs == NULL:
-        W.limited = False
         W.tame = exp_matrix(W.L, W.LP, W.trans, W.M, &W.shift, &W.limited)
         if W.tame:
             for i in range(W.L):
@@ -537,12 +559,14 @@ cdef void set_transitions(Weights* W) noexcept nogil:
         return
     n, W.base = W.arcs.n, 0
     W.trans[n] = 0
-    W.tame = simd.exp_rows(1, n + 1 if n < W.L * W.L else n, W.places, W.trans, W.M, &W.shift) <= TAME
+    W.tame = exp_nodes(1, <int> (n + 1 if n < W.L * W.L else n), <int> W.places, W.trans, W.M, &W.shift, &W.limited) <= TAME
+    W.limited = W.limited or W.arcs.closed
     if W.tame:
         W.base = W.M[n]     # 0 where every pair is an arc
         W.M[n] = 0
-        for k in range(n):
-            W.S[k] = W.M[k] - W.base
+        for i in range(W.L):
+            for k in range(W.arcs.ptr[i], W.arcs.ptr[i + 1]):
+                W.S[k] = W.M[k] - W.base * W.arcs.leaves[i] * W.arcs.enters[W.arcs.to[k]]
         for k in range(n):
             W.MT[k], W.ST[k] = W.M[W.arcs.number[k]], W.S[W.arcs.number[k]]
 

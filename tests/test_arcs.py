@@ -7,8 +7,9 @@ import pytest
 from problems import Instance, lattice
 from reference import best_path, chain, path_score
 
-from crftrain.chain.layout import Layout
+from crftrain.chain.layout import Layout, nearest_product
 from crftrain.text.encode import Corpus, Observations
+from crftrain.text.legal import Legal
 
 
 def chosen(rng, n_labels, kind):
@@ -169,3 +170,91 @@ def test_a_weight_that_is_no_number_is_an_error():
     w[arcs.layout.transitions.start] = np.nan
     with pytest.raises(Exception, match="its loss is nan"):
         arcs.problem().value(w)
+
+
+# ---- where not everything is legal ------------------------------------------------------------------------------------
+
+CHUNKS = ["O", *(f"{tag}-{kind}" for kind in "ABCD" for tag in "BI")]
+SINGLES = ["O", *(f"{tag}-{kind}" for kind in "ABC" for tag in "BIES")]
+RULES = {
+    "iob2": lambda rng: Legal.of(CHUNKS, scheme="iob2"),
+    "bioes": lambda rng: Legal.of(SINGLES, scheme="bioes"),
+    "one pair": lambda rng: Legal.of(CHUNKS, forbid=["O I-*"]),
+    "some": lambda rng: any_rules(rng, 9, 0.6),
+    "most": lambda rng: any_rules(rng, 13, 0.9),
+    "few": lambda rng: any_rules(rng, 9, 0.15),
+    "a circle": lambda rng: Legal(np.roll(np.eye(6, dtype=bool), 1, axis=1), np.ones(6, bool), np.ones(6, bool)),
+}
+
+
+def any_rules(rng, n, share):
+    """Random ones, under which the first label may go on for ever."""
+    pairs, first, last = (rng.random(shape) < share for shape in ((n, n), n, n))
+    pairs[0, 0] = first[0] = last[0] = True
+    return Legal(pairs, first, last)
+
+
+def under_rules(name, seed=0, density=0.2):
+    """(by arcs, by all pairs, weights) of a corpus whose gold labels keep to the rules."""
+    rng = np.random.default_rng(seed)
+    legal = RULES[name](rng)
+    n = len(legal.first)
+    made = corpus(seed, rng.integers(1, 20, 45), n)
+    for i in range(45):
+        own = slice(made.seq[i], made.seq[i + 1])
+        made.label[own] = legal.nearest(made.label[own])
+    pairs = np.flatnonzero(legal.pairs.ravel() & (rng.random(n * n) < density)).astype(np.int32)
+    ptr = np.arange(31, dtype=np.int64) * n
+    layout = Layout(n, ptr, None, 30, pairs, ptr[-1:] + len(pairs), np.empty(0, np.int32), "arcs", legal)
+    return Instance(made, None, layout), Instance(made, None, replace(layout, lattice="dense")), rng.normal(0, 1, layout.n_features)
+
+
+@pytest.mark.parametrize("scale", [0.1, 3.0, 40.0, 300.0])
+@pytest.mark.parametrize("name", RULES)
+def test_rules_say_the_same_by_arcs_as_over_all_pairs(name, scale):
+    arcs, dense, w = under_rules(name)
+    w = w * scale
+    found = []
+    for made in (arcs, dense):
+        assert made.layout.sparse == (made is arcs)
+        problem, g, out = made.problem(l2=0.1), np.empty_like(w), np.empty_like(w)
+        point = problem.curvature()
+        value = problem.value_and_gradient(w, g, keep=point)
+        point.times(np.sin(np.arange(len(w))), out)
+        decoded = made.decoded(w, probabilities=True, marginals=True)
+        found.append((value, g, out, decoded.log_p, decoded.marginals, decoded.scores))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-10 * max(1, scale))
+    assert not arcs.layout.legal.broken(arcs.corpus.seq, arcs.decoded(w).labels).any()
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_labels_of_equal_score_are_the_same_under_rules(name):
+    """Whole numbers tie all the time; the lower label is meant."""
+    arcs, dense, w = under_rules(name, 3)
+    w = np.round(w)
+    assert arcs.decode(w)[0].tolist() == dense.decode(w)[0].tolist()
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_labels_that_are_known_are_kept_to_by_arcs_under_rules(name):
+    arcs, dense, w = under_rules(name, 1)
+    known = np.random.default_rng(1).random((len(arcs.corpus.label), arcs.layout.n_labels)) < 0.7
+    known[np.arange(len(known)), arcs.corpus.label] = True
+    one, other = (made.decoded(w, known=known, marginals=True) for made in (arcs, dense))
+    assert one.labels.tolist() == other.labels.tolist()
+    np.testing.assert_allclose(one.marginals, other.marginals, rtol=1e-10, atol=1e-12)
+
+
+def test_tag_schemes_are_a_product_but_for_a_few_pairs_a_label():
+    for labels, scheme in ((CHUNKS, "iob2"), (SINGLES, "bioes")):
+        legal = Legal.of(labels, scheme=scheme).pairs
+        assert np.count_nonzero(legal != np.outer(*nearest_product(legal))) <= 2 * len(labels)
+
+
+def test_many_labels_with_rules_go_by_arcs_of_their_own_accord():
+    labels = ["O", *(f"{tag}-{kind}" for kind in range(60) for tag in "BI")]
+    legal, n = Legal.of(labels, scheme="iob2"), len(labels)
+    layout = Layout(n, np.array([0, n]), None, 1, np.array([0], np.int32), np.array([n + 1]), np.empty(0, np.int32), legal=legal)
+    assert layout.sparse and layout.n_pairs < 4 * n
+    assert not replace(layout, legal=any_rules(np.random.default_rng(0), n, 0.5)).sparse

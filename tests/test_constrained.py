@@ -88,7 +88,7 @@ def test_what_is_next_to_nothing_and_is_all_that_is_legal_in_the_end_is_not_lost
     np.testing.assert_allclose(g, 0, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["observed transitions", "pair attributes"])
+@pytest.mark.parametrize("kind", ["observed transitions", "arcs", "pair attributes"])
 @pytest.mark.parametrize("name", [name for name in optimizers.names() if optimizers.get(name).constrained])
 def test_every_algorithm_that_learns_so_gets_to_the_optimum_over_legal_labellings(name, kind):
     made, algorithm = legal_instance(kind, 2), optimizers.get(name)

@@ -106,9 +106,9 @@ cdef class BlockView:
 
 
 cdef class ArcList:
-    """pair: the label pairs i * L + j that there are, in increasing order."""
+    """pair: the label pairs i * L + j that there are, in increasing order; others as leaves and enters say."""
 
-    def __init__(self, pair, n_labels):
+    def __init__(self, pair, n_labels, const double[::1] leaves, const double[::1] enters):
         previous, following = (part.astype(np.int32) for part in np.divmod(pair, n_labels))
         order = np.argsort(following, kind="stable").astype(np.int32)
         cdef const int64_t[::1] ptr = starts(previous, n_labels), into = starts(following, n_labels)
@@ -117,7 +117,9 @@ cdef class ArcList:
         self.arcs.n = len(pair)
         self.arcs.ptr, self.arcs.to = &ptr[0], &to[0]
         self.arcs.into, self.arcs.source, self.arcs.number = &into[0], &source[0], &number[0]
-        self.keep = [ptr, to, into, source, number]
+        self.arcs.leaves, self.arcs.enters = &leaves[0], &enters[0]
+        self.arcs.closed = not (np.all(leaves) and np.all(enters))
+        self.keep = [ptr, to, into, source, number, leaves, enters]
 
 
 def starts(labels, n_labels):
@@ -131,20 +133,25 @@ cdef class Transitions:
         self.arc_list = layout.arcs
         self.arcs = NULL if self.arc_list is None else &self.arc_list.arcs
         self.n, self.first, self.places = len(layout.transition), layout.transitions.start, n_places(L, self.arcs)
-        i, j = np.divmod(layout.transition.astype(np.int64), L)
-        self.place = i * padded_labels(L) + j if self.arcs == NULL else np.arange(self.n)
+        self.place = self.places_of(layout.transition.astype(np.int64), layout)
         self.trans, self.M, self.MT = aligned(self.places), aligned(self.places), aligned(self.places)
         self.S, self.ST = (aligned(0), aligned(0)) if self.arcs == NULL else (aligned(self.places), aligned(self.places))
-        self.forbidden, self.ends = self.not_legal(layout.legal, L)
+        self.forbidden, self.ends = self.not_legal(layout, layout.legal, L)
 
-    def not_legal(self, legal, L):
+    def places_of(self, pair, layout):
+        """int64: of label pairs i * L + j; those that are no arcs are left out."""
+        cdef int64_t L = layout.n_labels
+        if self.arcs == NULL:
+            return pair // L * padded_labels(L) + pair % L
+        return np.searchsorted(layout.arc_pairs, pair[np.isin(pair, layout.arc_pairs)])
+
+    def not_legal(self, layout, legal, L):
         """(places of forbidden pairs, [2][LP] 0 or -inf for labels at the ends); both empty where all is legal."""
         if legal is None:
             return np.empty(0, np.int64), np.empty(0)
-        i, j = np.nonzero(~legal.pairs)
         ends = np.zeros((2, padded_labels(L)))
         ends[0, :L][~legal.first] = ends[1, :L][~legal.last] = -np.inf
-        return i * padded_labels(L) + j, ends.ravel()
+        return self.places_of(np.flatnonzero(~legal.pairs), layout), ends.ravel()
 
     cdef void attach(self, Weights* W) noexcept:
         """W's transitions are these from now on."""

@@ -20,7 +20,7 @@ cdef class Lanes:
     cdef bint fit(self, int64_t T) noexcept nogil
     cdef void load(self, const Tokens* s, int64_t i, int lane, int64_t T, double* log_z) noexcept nogil
     cdef void rest(self, int lane, int64_t first, int64_t T) noexcept nogil
-    cdef void go_forward(self, const Weights* W, int64_t T) noexcept nogil
+    cdef void go_forward(self, const Weights* W, int64_t T, int64_t* length) noexcept nogil
     cdef void go_back(self, const Weights* W, const int64_t* length, int64_t T) noexcept nogil
     cdef void take(self, const Weights* W, int lane, int64_t T) noexcept nogil
     cdef int64_t sum(self, const Weights* W, const Tokens* s, const int64_t* member, int n, Part part, Curvature keep, int thread,

@@ -4,7 +4,8 @@ One list of arcs serves all sequences, so eight of like length go through it tog
 eight that lie side by side. In single file an arc takes a look-up for each product. Every lane is computed as if it were alone
 and added in the order of the sequences, so the bits do not depend on who goes beside whom.
 
-A sequence whose scores spread too wide goes alone, by logarithms; its lane rests: x = 0 there, and so are a, v and the sums.
+A sequence whose scores spread too wide goes alone, by logarithms; its lane rests: x = 0 there, and so are a, v and the sums. So does
+one that is found on the way to need that (`reached` in _kernels); what its lane holds is not looked at.
 """
 
 from libc.math cimport NAN, isfinite, log
@@ -15,20 +16,24 @@ from libc.string cimport memset
 from .._kernels cimport (
     LANES,
     ArcRows,
+    arcs_from,
+    arcs_into,
     Lattice,
     Tokens,
     Weights,
     backward,
     forward,
     gather,
-    is_tame,
     lattice_fit,
     lattice_free,
     lattice_new,
+    loss,
     minus_gold,
     path_score,
+    reached,
     round_residual,
     simd,
+    tame_nodes,
 )
 from ._blocks cimport Transitions, aligned
 from ._parts cimport Part
@@ -66,6 +71,7 @@ cdef class Lanes:
         cdef int64_t length[LANES]
         cdef int64_t T = s.seq[member[0] + 1] - s.seq[member[0]], t, i
         cdef int lane
+        cdef bint limited, some = False
         cdef Lattice* X = self.X
         if not lattice_fit(X, T, False) or not self.fit(T):
             losses[member[0]] = NAN
@@ -77,14 +83,16 @@ cdef class Lanes:
                 length[lane] = s.seq[i + 1] - s.seq[i]
                 gather(W, s, i, X)
                 one[lane] = -path_score(W, s, i, X, s.label + s.seq[i])
-                if is_tame(W, length[lane], X):
+                if tame_nodes(W, length[lane], X, &limited) and W.tame:
                     self.load(s, i, lane, length[lane], &one[lane])
                 else:
                     length[lane] = -length[lane]
-                    one[lane] += forward(W, s, i, X)
+                some = some or limited
             self.rest(lane, max(0, length[lane]), T)
-        self.go_forward(W, T)
+        self.go_forward(W, T, length if some else NULL)
         for lane in range(n):
+            if length[lane] < 0:
+                one[lane] = loss(W, s, member[lane], X)
             for t in range(length[lane]):
                 one[lane] += log(self.z[t * LANES + lane]) + (W.shift if t else 0)
             losses[member[lane]] = one[lane]
@@ -125,9 +133,9 @@ cdef class Lanes:
         for k in range(first * self.X.L, T * self.X.L):
             self.x[k * LANES + lane] = 0
 
-    cdef void go_forward(self, const Weights* W, int64_t T) noexcept nogil:
-        """a and z."""
-        cdef ArcRows rows = [W.arcs.into, W.arcs.source, W.ST, W.MT]
+    cdef void go_forward(self, const Weights* W, int64_t T, int64_t* length) noexcept nogil:
+        """a and z. length, where not everything is legal: it becomes negative in lanes that cannot go on."""
+        cdef ArcRows rows = arcs_into(W)
         cdef int64_t t, j, row = W.L * LANES
         cdef int lane
         for lane in range(LANES):
@@ -138,10 +146,13 @@ cdef class Lanes:
             self.a[j] = self.x[j] / (self.z[j % LANES] if self.z[j % LANES] != 0 else 1)
         for t in range(1, T):
             simd.lanes_forward(W.L, &rows, W.base, self.a + (t - 1) * row, self.x + t * row, self.a + t * row, self.z + t * LANES)
+            for lane in range(LANES if length != NULL else 0):
+                if t < length[lane] and not reached(W.L, LANES, self.x + t * row + lane, self.a + t * row + lane):
+                    length[lane] = -length[lane]
 
     cdef void go_back(self, const Weights* W, const int64_t* length, int64_t T) noexcept nogil:
         """a becomes the marginals; the sums over the arcs, without the factor M."""
-        cdef ArcRows rows = [W.arcs.ptr, W.arcs.to, W.S, W.M]
+        cdef ArcRows rows = arcs_from(W)
         cdef double inverse[LANES]
         cdef double resting[LANES]
         cdef int64_t t, j, row = W.L * LANES

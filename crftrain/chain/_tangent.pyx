@@ -40,6 +40,8 @@ import numpy as np
 from .._kernels cimport (
     Arcs,
     ArcRows,
+    arcs_from,
+    arcs_into,
     backward,
     forward,
     gather,
@@ -138,6 +140,7 @@ cdef class AllPairs:
             for k in range(arcs.ptr[j], arcs.ptr[j + 1]):
                 at = j * W.LP + arcs.to[k]
                 all_W.trans[at], all_V.trans[at] = W.trans[k], V.trans[k]
+        self.weights.transitions.forbid(all_W.trans)
         set_transitions(all_W)
         multiply(all_W, all_V)
         gather(all_V, s, i, dX)
@@ -311,12 +314,10 @@ cdef class Curvature:
                         const double* soon, int64_t n_soon) noexcept nogil:
         """q and edge of dX, whose psi is r."""
         cdef Lattice* dX = room.dX
-        cdef const Arcs* arcs = self.W.arcs
         cdef ArcRows into, rows
         cdef int64_t k
-        if arcs != NULL:
-            into = [arcs.into, arcs.source, self.W.ST, self.W.MT]
-            rows = [arcs.ptr, arcs.to, self.W.S, self.W.M]
+        if self.W.arcs != NULL:
+            into, rows = arcs_into(&self.W), arcs_from(&self.W)
             memset(&room.C[0], 0, self.W.places * sizeof(double))
             simd.arcs_tangent(T, self.W.L, self.W.LP, &into, &rows, self.direction.V.MT, self.direction.V.M, self.W.base, a, b, y, dX.psi,
                               scale, dX.x, dX.a, dX.b, dX.v, dX.psi, &room.C[0])

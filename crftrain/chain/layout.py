@@ -24,6 +24,7 @@ from ._layout import observed_labels, renumber
 
 MANY = 64  # labels above which `auto` makes weights for the label pairs seen in training, not for all
 SPARSE = 1 / 12  # share of the label pairs up to which a list of them is quicker than all
+TURNS = 10  # at most, until what rules say is nearly a product
 DENSE = 1 / 7  # share of the labels from which a block is worth a whole row
 
 
@@ -44,7 +45,26 @@ class Layout:
     @cached_property
     def arcs(self):
         """The label pairs as a list for the lattice, where they are few; None: it takes all L x L."""
-        return ArcList(self.transition, self.n_labels) if self.sparse else None
+        return ArcList(self.arc_pairs, self.n_labels, *self.open) if self.sparse else None
+
+    @property
+    def open(self):
+        """(leaves, enters): label pairs that are no arcs score 0 where leaves[i] enters[j], and are not legal elsewhere."""
+        return self._open[:2]
+
+    @property
+    def arc_pairs(self):
+        """int32[]: the pairs i * L + j that are arcs, for a lattice that goes by them: with weights, or other than `open` says."""
+        return self._open[2]
+
+    @cached_property
+    def _open(self):
+        if self.legal is None:
+            ones = np.ones(self.n_labels)
+            return ones, ones, self.transition
+        leaves, enters = nearest_product(self.legal.pairs)
+        odd = np.flatnonzero(self.legal.pairs != np.outer(leaves, enters))
+        return leaves.astype(float), enters.astype(float), np.union1d(self.transition, odd).astype(np.int32)
 
     @property
     def n_attributes(self):
@@ -52,17 +72,15 @@ class Layout:
 
     @property
     def sparse(self):
-        """Whether the lattice goes by arcs. Attributes on label pairs give every position a matrix of its own, and legal is a matrix."""
-        if self.legal is not None:
-            return False
+        """Whether the lattice goes by arcs. Attributes on label pairs give every position a matrix of its own."""
         if self.lattice != "auto":
             return self.lattice == "arcs"
-        return len(self.pair) == 0 and len(self.transition) < SPARSE * self.n_labels**2
+        return len(self.pair) == 0 and len(self.transition) < SPARSE * self.n_labels**2 > len(self.arc_pairs)
 
     @property
     def n_pairs(self):
         """Label pairs that a lattice sums over one by one."""
-        return len(self.transition) if self.sparse else self.n_labels**2
+        return len(self.arc_pairs) if self.sparse else self.n_labels**2
 
     @property
     def n_blocks(self):
@@ -100,6 +118,25 @@ class Layout:
         if self.label is not None:
             return self.label
         return np.tile(np.arange(self.n_labels, dtype=np.int32), self.n_attributes)
+
+
+def nearest_product(legal):
+    """(leaves, enters): bool[L] whose product differs from legal[i, j] in few places.
+
+    Rules of tag schemes are nearly products: what goes on with a chunk is entered from two labels alone, and what has to go on is
+    left for as few. In turns each label takes the side that more of the other ones' want.
+    """
+    found = [_by_turns(legal, np.ones(len(legal), bool)), _by_turns(legal.T, np.ones(len(legal), bool))[::-1]]
+    return min(found, key=lambda sides: np.count_nonzero(legal != np.outer(*sides)))
+
+
+def _by_turns(legal, leaves):
+    for _ in range(TURNS):
+        enters = 2 * legal[leaves].sum(axis=0) >= max(1, leaves.sum())
+        before, leaves = leaves, 2 * legal[:, enters].sum(axis=1) >= max(1, enters.sum())
+        if (before == leaves).all():
+            break
+    return leaves, enters
 
 
 def _gathered(ptr, blocks):

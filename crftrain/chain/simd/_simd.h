@@ -49,12 +49,27 @@ typedef struct {
     double entries, slope, straight;
 } Table;
 
-/* Label pairs of one label after another: row j has those at ptr[j] .. ptr[j + 1] with their other label, in its order.
- * S = M - base, where base is what M is for all pairs that are not listed. */
+/* Label pairs as a list, of each label and into each label. One that is no arc scores 0 where leaves[i] enters[j], each of them
+ * 1 or 0, and is not legal elsewhere. */
+typedef struct {
+    int64_t n;
+    const int64_t *ptr;    /* [L+1] arcs from label i: ptr[i] .. ptr[i+1] */
+    const int32_t *to;     /* [n] */
+    const int64_t *into;   /* [L+1] arcs into label j: into[j] .. into[j+1] of the two below */
+    const int32_t *source; /* [n] */
+    const int32_t *number; /* [n] which arc it is */
+    const double *leaves, *enters;
+    int closed; /* not all of these are 1 */
+} Arcs;
+
+/* The arcs of one label after another: row j has those at ptr[j] .. ptr[j + 1] with their other label, in its order. S = M - base,
+ * where base is what M is for pairs that are no arcs: base own[j] others[i]. */
 typedef struct {
     const int64_t *ptr;
     const int32_t *label;
     const double *S, *M;
+    const double *own, *others;
+    int closed;
 } ArcRows;
 
 #define LANES 8 /* sequences side by side */
@@ -156,8 +171,8 @@ typedef struct {
     /* and one with, s <- |(s, g)|, w <- S(w - alpha g, alpha l1) / (1 + alpha l2) */
     void (*adagrad_step)(int64_t n, double eta, double delta, double l2, double l1, double *w, double *s, const double *g);
 
-    /* out[j] = base total + sum of S p over row j: one step of forward with the arcs into each label. total is the sum of p,
-     * which is not negative. */
+    /* out[j] = base own[j] total + sum of S p over row j: one step of forward with the arcs into each label. total is the sum of
+     * others o p, which is not negative. A sum of nothing but what is not legal is 0, no other is. */
     void (*arcs_forward)(int L, const ArcRows *A, double base, const double *p, double total, double *out);
 
     /* The same for b = M v with the arcs from each label; q = a o b, and edge[k] += a v of arc k */
@@ -172,10 +187,9 @@ typedef struct {
     /* log sum exp over n numbers; -inf if all are, NaN if one is */
     double (*log_sum)(int64_t n, const double *s);
 
-    /* viterbi with trans[k] for the arcs from each label and 0 for all other pairs; high[i] is the largest of row i, 0 among them.
-     * `work` has room for 3 L. */
-    void (*arcs_viterbi)(int L, const int64_t *ptr, const int32_t *label, const double *trans, const double *high, const double *previous,
-                         const double *psi, double *next, int32_t *from, int32_t *work);
+    /* viterbi with trans[k] for the arcs; high[i] is the largest of those from i, or 0. `work` has room for 3 L. */
+    void (*arcs_viterbi)(int L, const Arcs *arcs, const double *trans, const double *high, const double *previous, const double *psi,
+                         double *next, int32_t *from, int32_t *work);
 
     /* Eight sequences at once, label j of sequence s at p[j * LANES + s]. next = x o (p M) / z where p sums to 1; z the sums. A lane
      * whose x is 0 is at rest. */

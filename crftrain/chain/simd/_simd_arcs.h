@@ -2,6 +2,9 @@
  *
  *     out_j = sum_i M_ij p_i = base sum_i p_i + sum over the arcs (i, j) of S_ij p_i          S = M - base
  *
+ * Where rules say what is legal, a pair that is no arc has M_ij = base leaves_i enters_j, of ones and zeros, instead of base. After any
+ * label but I-X only few are legal of those inside X: such a label has enters = 0, and what is legal there is an arc.
+ *
  * Where arcs of small M carry nearly all of p, the two terms cancel: such a row, less than CANCELLED of its first term, is summed
  * again over all labels, each term positive. What is kept has lost 8 bits at most.
  */
@@ -15,17 +18,17 @@ static double FN(whole_row)(int L, const ArcRows *A, int j, double base, const d
     for (int i = 0; i < L; i++) {
         double x = p[i * stride];
         if (k < end && A->label[k] == i) on += A->M[k++] * x;
-        else off += x;
+        else off += A->others[i] * x;
     }
-    return base * off + on;
+    return base * A->own[j] * off + on;
 }
 
 static void FN(arcs_forward)(int L, const ArcRows *A, double base, const double *p, double total, double *out) {
     const int64_t *const ptr = A->ptr;
     const int32_t *const label = A->label;
     const double *const S = A->S;
-    const double first = base * total, least = CANCELLED * first;
     for (int j = 0; j < L; j++) {
+        const double first = base * total * A->own[j], least = CANCELLED * first;
         double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
         int64_t k = ptr[j], end = ptr[j + 1];
         for (; k + 4 <= end; k += 4) {
@@ -45,8 +48,8 @@ static void FN(arcs_backward)(int L, const ArcRows *A, double base, const double
     const int64_t *const ptr = A->ptr;
     const int32_t *const label = A->label;
     const double *const S = A->S;
-    const double first = base * total, least = CANCELLED * first;
     for (int i = 0; i < L; i++) {
+        const double first = base * total * A->own[i], least = CANCELLED * first;
         const double c = a[i];
         double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
         int64_t k = ptr[i], end = ptr[i + 1];
@@ -84,7 +87,14 @@ INLINE double FN(tangent_row)(int L, const ArcRows *A, const double *R, int j, d
         s += A->S[k] * x[A->label[k]];
         r += R[k] * y[A->label[k]];
     }
-    return base * total + s + r;
+    return base * A->own[j] * total + s + r;
+}
+
+/* what pairs that are no arcs see of p */
+INLINE double FN(seen)(int L, const ArcRows *A, const double *p) {
+    double sum = 0;
+    for (int i = 0; i < L; i++) sum += A->others[i] * p[i];
+    return sum;
 }
 
 static void FN(arcs_tangent)(int64_t T, int L, int LP, const ArcRows *into, const ArcRows *out, const double *RT, const double *R,
@@ -96,10 +106,10 @@ static void FN(arcs_tangent)(int64_t T, int L, int LP, const ArcRows *into, cons
     for (int j = 0; j < LP; j++) A[j] = a[j] * (scale * r[j]);
     for (int64_t now = LP; now < end; now += LP) {
         const double *before = A + now - LP;
-        double total = 0;
-        for (int j = 0; j < L; j++) total += before[j], B[j] = scale * a[now - LP + j];
+        const double total = FN(seen)(L, into, before), mass = into->closed ? FN(seen)(L, into, a + now - LP) : 1;
+        for (int j = 0; j < L; j++) B[j] = scale * a[now - LP + j];
         for (int j = 0; j < L; j++) {
-            int cancels = a[now + j] < CANCELLED * base * y[now + j];
+            int cancels = a[now + j] < CANCELLED * base * into->own[j] * mass * y[now + j];
             double sum = FN(tangent_row)(L, into, RT, j, base, cancels, total, before, B);
             A[now + j] = a[now + j] * (scale * r[now + j]) + y[now + j] * sum;
         }
@@ -114,8 +124,7 @@ static void FN(arcs_tangent)(int64_t T, int L, int LP, const ArcRows *into, cons
     for (int64_t now = last; now > 0; now -= LP) {
         const double *du_now = du + now, *u_now = u + now;
         const int64_t before = now - LP;
-        double total = 0, mass = 0;
-        for (int j = 0; j < L; j++) total += du_now[j], mass += u_now[j];
+        const double total = FN(seen)(L, out, du_now), mass = FN(seen)(L, out, u_now);
         for (int i = 0; i < L; i++) {
             const double c = A[before + i], d = a[before + i];
             double s = 0, t = 0;
@@ -125,8 +134,8 @@ static void FN(arcs_tangent)(int64_t T, int L, int LP, const ArcRows *into, cons
                 t += R[k] * v;
                 C[k] += c * v + d * dv;
             }
-            int cancels = b[before + i] < CANCELLED * base * mass;
-            s = cancels ? FN(whole_row)(L, out, i, base, du_now, 1) : base * total + s;
+            int cancels = b[before + i] < CANCELLED * base * out->own[i] * mass;
+            s = cancels ? FN(whole_row)(L, out, i, base, du_now, 1) : base * out->own[i] * total + s;
             B[before + i] = s + scale * t;
         }
         for (int i = 0; i < LP; i++) {
@@ -155,23 +164,41 @@ static double FN(log_sum)(int64_t n, const double *s) {
     return top + log(sum);
 }
 
-/* The best label before each. Of labels without an arc to j the best is the first of all labels in the order of `previous`, or the first
- * that has no arc to j. A label that even its best arc does not lift to what the best label reaches by its worst can be left out. */
-static void FN(arcs_viterbi)(int L, const int64_t *ptr, const int32_t *label, const double *trans, const double *high,
-                             const double *previous, const double *psi, double *next, int32_t *from, int32_t *work) {
+/* The best label before j among those with an arc to it */
+static void FN(best_arc)(const Arcs *A, int j, const double *trans, const double *previous, double *next, int32_t *from) {
+    next[j] = -INFINITY, from[j] = 0;
+    for (int64_t k = A->into[j]; k < A->into[j + 1]; k++) {
+        const double score = previous[A->source[k]] + trans[A->number[k]];
+        if (score > next[j]) next[j] = score, from[j] = A->source[k];
+    }
+}
+
+/* The best label before each. Of labels without an arc to j the best is the first of those that leave in the order of `previous`, or
+ * the first that has no arc to j. A label that even its best arc does not lift to what the best label reaches by its worst can be left
+ * out. Labels that are entered by arcs alone are done before. */
+static void FN(arcs_viterbi)(int L, const Arcs *arcs, const double *trans, const double *high, const double *previous, const double *psi,
+                             double *next, int32_t *from, int32_t *work) {
+    const int64_t *const ptr = arcs->ptr;
+    const int32_t *const label = arcs->to;
+    const double *const enters = arcs->enters;
     int32_t *const open = work, *const alive = work + L, *const stamp = work + 2 * (int64_t)L;
-    int top = 0, n_open = 0, n_alive = 0;
-    for (int i = 1; i < L; i++)
-        if (previous[i] > previous[top]) top = i;
+    int top = -1, n_open = 0, n_alive = 0;
+    for (int i = 0; i < L; i++)
+        if (arcs->leaves[i] && (top < 0 || previous[i] > previous[top])) top = i;
     double low = 0;
-    for (int j = 0; j < L; j++) next[j] = previous[top], from[j] = top, stamp[j] = -1;
-    for (int64_t k = ptr[top]; k < ptr[top + 1]; k++) {
+    for (int j = 0; j < L; j++) {
+        stamp[j] = -1;
+        if (top >= 0 && enters[j]) next[j] = previous[top], from[j] = top;
+        else FN(best_arc)(arcs, j, trans, previous, next, from);
+    }
+    for (int64_t k = top < 0 ? 0 : ptr[top]; k < (top < 0 ? 0 : ptr[top + 1]); k++) {
+        if (!enters[label[k]]) continue;
         if (trans[k] < low) low = trans[k];
         open[n_open++] = label[k];
         next[label[k]] = -INFINITY;
         from[label[k]] = L;
     }
-    const double least = previous[top] + low;
+    const double least = top < 0 ? INFINITY : previous[top] + low;
     for (int i = 0; i < L; i++)
         if (!(previous[i] + high[i] < least)) alive[n_alive++] = i;
     for (int before = top; n_open;) {
@@ -179,7 +206,7 @@ static void FN(arcs_viterbi)(int L, const int64_t *ptr, const int32_t *label, co
         for (int k = 0; k < n_alive; k++) { /* the next one in the order of previous, the lower label first */
             int i = alive[k];
             int later = previous[i] < previous[before] || (previous[i] == previous[before] && i > before);
-            if (later && (best < 0 || previous[i] > previous[best])) best = i;
+            if (later && arcs->leaves[i] && (best < 0 || previous[i] > previous[best])) best = i;
         }
         if (best < 0) break;
         for (int64_t k = ptr[best]; k < ptr[best + 1]; k++) stamp[label[k]] = best;
@@ -201,7 +228,10 @@ static void FN(arcs_viterbi)(int L, const int64_t *ptr, const int32_t *label, co
             if (score > next[j] || (score == next[j] && i < from[j])) next[j] = score, from[j] = i;
         }
     }
-    for (int j = 0; j < L; j++) next[j] += psi[j];
+    for (int j = 0; j < L; j++) {
+        next[j] += psi[j];
+        if (from[j] == L) from[j] = 0; /* there is no way */
+    }
 }
 
 /* ---- eight sequences side by side: numbers of label j in p[j * LANES ...] ------------------------------------------ */
@@ -225,15 +255,19 @@ static void FN(lanes_forward)(int L, const ArcRows *A, double base, const double
     const int64_t *const ptr = A->ptr;
     const int32_t *const label = A->label;
     const double *const S = A->S;
-    V first[GROUP], least[GROUP], total[GROUP];
+    V first[GROUP], total[GROUP];
     UNROLL for (int g = 0; g < GROUP; g++) {
-        first[g] = SPREAD(base);
-        least[g] = SPREAD(CANCELLED * base);
+        first[g] = SPREAD(A->closed ? 0.0 : base);
         total[g] = SPREAD(0.0);
     }
+    for (int i = 0; A->closed && i < L; i++)
+        UNROLL for (int g = 0; g < GROUP; g++) first[g] += SPREAD(base * A->others[i]) * LOAD(p + i * LANES + g * VW);
     for (int j = 0; j < L; j++) {
-        V even[GROUP], odd[GROUP];
-        UNROLL for (int g = 0; g < GROUP; g++) even[g] = first[g], odd[g] = SPREAD(0.0);
+        V even[GROUP], odd[GROUP], least[GROUP];
+        UNROLL for (int g = 0; g < GROUP; g++) {
+            even[g] = first[g] * SPREAD(A->own[j]), odd[g] = SPREAD(0.0);
+            least[g] = CANCELLED * even[g];
+        }
         int64_t k = ptr[j], end = ptr[j + 1];
         for (; k + 2 <= end; k += 2) {
             const double *row = p + (int64_t)label[k] * LANES, *other = p + (int64_t)label[k + 1] * LANES;
@@ -273,24 +307,22 @@ static void FN(lanes_backward)(int L, const ArcRows *A, double base, const doubl
     const int64_t *const ptr = A->ptr;
     const int32_t *const label = A->label;
     const double *const S = A->S;
-    V first[GROUP], least[GROUP];
+    V first[GROUP];
     UNROLL for (int g = 0; g < GROUP; g++) first[g] = SPREAD(0.0);
     for (int j = 0; j < L; j++)
         UNROLL for (int g = 0; g < GROUP; g++) {
             int64_t at = j * LANES + g * VW;
             V y = LOAD(x + at) * LOAD(b + at) * LOAD(inverse_z + g * VW);
             STORE(v + at, y);
-            first[g] += y;
+            first[g] += y * SPREAD(A->others[j]);
         }
-    UNROLL for (int g = 0; g < GROUP; g++) {
-        first[g] *= base;
-        least[g] = CANCELLED * first[g];
-    }
+    UNROLL for (int g = 0; g < GROUP; g++) first[g] *= base;
     for (int i = 0; i < L; i++) {
-        V c[GROUP], even[GROUP];
+        V c[GROUP], even[GROUP], least[GROUP];
         UNROLL for (int g = 0; g < GROUP; g++) {
             c[g] = LOAD(a + i * LANES + g * VW);
-            even[g] = first[g];
+            even[g] = first[g] * SPREAD(A->own[i]);
+            least[g] = CANCELLED * even[g];
         }
         for (int64_t k = ptr[i]; k < ptr[i + 1]; k++) {
             const double *row = v + (int64_t)label[k] * LANES;
