@@ -173,3 +173,10 @@ def test_what_is_asked_for_where_nothing_was_said():
     assert Goal.of(made.problem(), None, default_slope=1e-5) == Goal(slope=1e-5)
     assert Goal.of(made.problem(), 1e-4, default_slope=1e-5) == Goal(slope=1e-4)
     assert Goal.of(made.problem(l2=1 / n), 0, default_slope=1e-5) == Goal()
+
+
+@pytest.mark.parametrize("name", BOUNDING)
+def test_where_there_is_one_label_the_first_step_is_proved(name):
+    problem = larger(labels=1, sequences=20).problem(l2=1 / 20)
+    outcome = fit(problem, make(name, problem), monitors=[Limits(steps=30)])
+    assert outcome.reason == "converged" and outcome.objective == pytest.approx(0, abs=1e-12)

@@ -108,7 +108,10 @@ def test_the_choice_changes_nothing_else(tmp_path):
     assert (corpus.n_sequences, vocabulary.template.name) == (2, "chunk")
 
 
-@pytest.mark.parametrize("text", ["B-X\tw[0]=the\tw[1]=cat\nO\tw[0]=cat\tw[-1]=the", "a\tp1\tp2\nb\tp1\tp2\tp3\nc\tp1\tp3\tp4\tp9"])
+VALUES = "y1\tv0:0.5\tv1:-1e3\ny0\tv0:1\tv1:.25"
+
+
+@pytest.mark.parametrize("text", ["B-X\tw[0]=the\tw[1]=cat\nO\tw[0]=cat\tw[-1]=the", "a\tp1\tp2\nb\tp1\tp2\tp3\nc\tp1\tp3\tp4\tp9", VALUES])
 def test_items_are_told_from_columns(tmp_path, text):
     assert look_like_items(text.encode().split(b"\n"))
     (tmp_path / "items").write_text(text + "\n", encoding="utf-8")
@@ -117,7 +120,7 @@ def test_items_are_told_from_columns(tmp_path, text):
             read_corpus([str(tmp_path / "items")], template=template)
 
 
-@pytest.mark.parametrize("text", ["the DT B-NP", "the\tDT\tB-NP", "a\tb\tO\nc\td", "a=b\tc=d\te=f", "1\tthe\tCase=Nom\tO"])
+@pytest.mark.parametrize("text", ["the DT B-NP", "the\tDT\tB-NP", "a\tb\tO\nc\td", "a=b\tc=d\te=f", "12:30\t7:45\t1:2", "a:b\tc:d\tO", "1\tthe\tCase=Nom\tO"])
 def test_columns_are_not_taken_for_items(text):
     assert not look_like_items(text.encode().split(b"\n"))
 

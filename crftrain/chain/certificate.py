@@ -23,6 +23,7 @@ import numpy as np
 
 PIECE = 1 << 16  # of a vector, so that no temporary is large
 STEPS = 100
+NOTHING = 1e-20  # of f, which is no less than 0: below it there are only rounding errors, as where there is a single label
 
 
 def lower_bound(entropy, g, *, l2, l1):
@@ -59,7 +60,7 @@ def distance(objective, bound):
     """What is proved of (f(w) - f*) / f(w): at most this."""
     if not math.isfinite(objective):
         return math.inf
-    return max(0.0, objective - max(0.0, bound)) / objective if objective > 0 else 0.0
+    return max(0.0, objective - max(0.0, bound)) / objective if objective > NOTHING else 0.0
 
 
 def _without_l2(entropy, g, l1):

@@ -53,13 +53,17 @@ def choose(rows, label):
 
 
 def look_like_items(lines):
-    """Whether lines are rather CRFsuite's items than columns: a label, then attributes with tabs between, name=value or many or few."""
+    """Whether lines are rather CRFsuite's items than columns: a label, then attributes with tabs between, many or few or named.
+
+    Named are name=value, and name:number where the label is no such thing.
+    """
     rows = [line.split(b"\t") for line in lines]
     if any(len(row) < 3 or b" " in line for row, line in zip(rows, lines, strict=True)):
         return False
     named = [cell for row in rows for cell in row[1:]]
-    if sum(b"=" in cell for cell in named) >= SHARE * len(named):
-        return not any(b"=" in row[0] for row in rows)
+    weighted = re.compile(rb"[^:]+:" + NUMBER).fullmatch
+    if sum(b"=" in cell or weighted(cell) is not None for cell in named) >= SHARE * len(named):
+        return not any(b"=" in row[0] or weighted(row[0]) for row in rows)
     return len({len(row) for row in rows}) > 2
 
 

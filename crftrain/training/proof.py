@@ -120,7 +120,7 @@ class Prover:
             return
         if g is not None:
             self.bound = max(self.bound, bound_at(self.objective, objective, w, g))
-        if self.bound > 0 or g is not None:
+        if self.bound > 0 or g is not None or objective <= certificate.NOTHING:
             self.distance = self.estimate = certificate.distance(objective, self.bound)
 
     def conclude(self, outcome):
