@@ -23,7 +23,7 @@ import numpy as np
 
 PIECE = 1 << 16  # of a vector, so that no temporary is large
 STEPS = 100
-NOTHING = 1e-20  # of f, which is no less than 0: below it there are only rounding errors, as where there is a single label
+NOTHING = 1e-13  # of f, which is no less than 0: below it is only what rounding leaves of losses, as where there is a single label
 
 
 def lower_bound(entropy, g, *, l2, l1):
