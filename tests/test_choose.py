@@ -120,10 +120,10 @@ def test_items_are_told_from_columns(tmp_path, text):
             read_corpus([str(tmp_path / "items")], template=template)
 
 
-COLUMNS = ["the DT B-NP", "the\tDT\tB-NP", "a\tb\tO\nc\td", "a=b\tc=d\te=f", "12:30\t7:45\t1:2", "a:b\tc:d\tO", "1\tthe\tCase=Nom\tO"]
+ROWS = ["the DT B-NP", "the\tDT\tB-NP", "a\tb\tO\nc\td", "a=b\tc=d\te=f", "12:30\t7:45\t1:2", "a:b\tc:d\tO", "1\tthe\tCase=Nom\tO"]
 
 
-@pytest.mark.parametrize("text", COLUMNS)
+@pytest.mark.parametrize("text", ROWS)
 def test_columns_are_not_taken_for_items(text):
     assert not look_like_items(text.encode().split(b"\n"))
 
