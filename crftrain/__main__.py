@@ -8,9 +8,12 @@ def run():
     """The command line. Ctrl-C while modules load just ends it: a library's half-made import would end in a traceback."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupted)
-    from .cli.group import main
+    from .cli.later import later
 
-    main()
+    later("numpy")
+    from .cli.ending import main
+
+    main(alone=True)
 
 
 def _interrupted(number, frame):

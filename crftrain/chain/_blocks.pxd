@@ -19,7 +19,7 @@ cdef inline const int64_t* integers_from(const int64_t* x, int64_t first) noexce
 
 
 cdef int64_t whole_rows(layout) except -1
-cdef object aligned(int64_t n)          # n zeros that begin at a cache line
+cdef double[::1] aligned(int64_t n)     # n zeros that begin at a cache line
 
 
 cdef class BlockView:

@@ -1,12 +1,16 @@
 """The layout's blocks as the kernels see them: over a vector of weights, and over a sum of gradients."""
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 from libc.string cimport memset
 
 import numpy as np
 
 from .._kernels cimport n_places, padded_labels, scatter_nodes, scatter_pairs, set_transitions, simd
+from ..text._strings cimport zeros
+
+cdef enum:
+    MUCH = 1 << 16
 
 
 cdef int64_t whole_rows(layout) except -1:
@@ -26,10 +30,10 @@ def row_attributes(layout):
     return whole_rows(layout)
 
 
-cdef object aligned(int64_t n):
+cdef double[::1] aligned(int64_t n):
     """n zeros that begin at a cache line."""
-    memory = np.zeros(n + 8)
-    start = -memory.ctypes.data // 8 % 8
+    cdef double[::1] memory = np.zeros(n + 8) if n > MUCH else zeros(n + 8, "d")    # numpy's is in large pages
+    cdef int64_t start = -(<int64_t> <uintptr_t> &memory[0] // 8) & 7
     return memory[start:start + n]
 
 
@@ -127,31 +131,41 @@ def starts(labels, n_labels):
     return np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=n_labels))]).astype(np.int64)
 
 
+cdef dense_places(const int32_t[::1] pair, int L):
+    """int64: where the pairs i * L + j are in rows of LP."""
+    found = zeros(pair.shape[0], "q")
+    cdef int64_t[::1] place = found
+    cdef int64_t k
+    for k in range(pair.shape[0]):
+        place[k] = pair[k] // L * padded_labels(L) + pair[k] % L
+    return found
+
+
 cdef class Transitions:
     def __init__(self, layout):
         cdef int L = layout.n_labels
         self.arc_list = layout.arcs
         self.arcs = NULL if self.arc_list is None else &self.arc_list.arcs
         self.n, self.first, self.places = len(layout.transition), layout.transitions.start, n_places(L, self.arcs)
-        self.place = self.places_of(layout.transition.astype(np.int64), layout)
+        self.place = self.places_of(layout.transition, layout)
         self.trans, self.M, self.MT = aligned(self.places), aligned(self.places), aligned(self.places)
         self.S, self.ST = (aligned(0), aligned(0)) if self.arcs == NULL else (aligned(self.places), aligned(self.places))
         self.forbidden, self.ends = self.not_legal(layout, layout.legal, L)
 
     def places_of(self, pair, layout):
         """int64: of label pairs i * L + j; those that are no arcs are left out."""
-        cdef int64_t L = layout.n_labels
         if self.arcs == NULL:
-            return pair // L * padded_labels(L) + pair % L
+            return dense_places(pair, layout.n_labels)
+        pair = np.asarray(pair)
         return np.searchsorted(layout.arc_pairs, pair[np.isin(pair, layout.arc_pairs)])
 
     def not_legal(self, layout, legal, L):
         """(places of forbidden pairs, [2][LP] 0 or -inf for labels at the ends); both empty where all is legal."""
         if legal is None:
-            return np.empty(0, np.int64), np.empty(0)
+            return zeros(0, "q"), zeros(0, "d")
         ends = np.zeros((2, padded_labels(L)))
         ends[0, :L][~legal.first] = ends[1, :L][~legal.last] = -np.inf
-        return self.places_of(np.flatnonzero(~legal.pairs), layout), ends.ravel()
+        return self.places_of(np.flatnonzero(~legal.pairs).astype(np.int32), layout), ends.ravel()
 
     cdef void attach(self, Weights* W) noexcept:
         """W's transitions are these from now on."""

@@ -13,14 +13,20 @@ Attributes are numbered so that those with many labels come first: `dense` of th
 labels, and the objective spreads their blocks to whole rows of L, which vector instructions add several at a time.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from ..text.legal import Legal
 from ._blocks import ArcList
 from ._layout import observed_labels, renumber
+
+TYPE_CHECKING = False  # as typing has it, which is not worth its loading
+
+if TYPE_CHECKING:
+    from ..text.legal import Legal
 
 MANY = 64  # labels above which `auto` makes weights for the label pairs seen in training, not for all
 SPARSE = 1 / 12  # share of the label pairs up to which a list of them is quicker than all
@@ -113,6 +119,11 @@ class Layout:
             self.legal if transitions else None,
         )
 
+    def arrays(self):
+        """The same with numpy's arrays where it has bare memory."""
+        names = {"ptr": np.int64, "label": np.int32, "transition": np.int32, "pair_ptr": np.int64, "pair": np.int32}
+        return replace(self, **{name: as_array(getattr(self, name), dtype) for name, dtype in names.items()})
+
     def node_labels(self):
         """int32[ptr[A]], the label of every node weight."""
         if self.label is not None:
@@ -137,6 +148,11 @@ def _by_turns(legal, leaves):
         if (before == leaves).all():
             break
     return leaves, enters
+
+
+def as_array(memory, dtype):
+    """numpy's array over bare memory; None, and arrays, as they are."""
+    return np.frombuffer(memory, dtype) if isinstance(memory, memoryview) else memory
 
 
 def _gathered(ptr, blocks):

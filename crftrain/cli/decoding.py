@@ -73,6 +73,7 @@ class Decoding:
 
         from ..text.legal import Legal
 
+        model = model.arrays()
         n, layout = len(model.vocabulary.labels), model.layout
         transitions = np.zeros(n * n)
         transitions[layout.transition] = model.w[layout.transitions]

@@ -1,15 +1,12 @@
-"""The command line: which commands there are, and how a run ends. A command's module is loaded when the command is asked for."""
+"""The command line: which commands there are. A command's module is loaded when the command is asked for."""
 
-import sys
-import warnings
 from collections.abc import Mapping
 from importlib import import_module
 
 import click
 
 from .. import __version__
-from ..errors import CrftrainError, CrftrainWarning, SettingsError
-from . import migrants, streams
+from . import migrants
 from .base import Command
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -45,64 +42,6 @@ class Loaded(Mapping):
 
     def __len__(self):
         return len(HOMES)
-
-
-def main():
-    """Run a command; every expected failure is one line on stderr and a status: 1 data, model or numbers, 2 usage, 130 INT."""
-    with streams.opened(), warnings.catch_warnings():
-        warnings.simplefilter("always", CrftrainWarning)
-        warnings.simplefilter("ignore", RuntimeWarning)  # numpy's, of numbers out of range, which are an error or come right
-        warnings.showwarning = _show_warning
-        status = _run()
-    sys.exit(status)
-
-
-def _run():
-    try:
-        status = commands.main(standalone_mode=False) or 0
-        sys.stdout.flush()
-    except click.exceptions.Exit as exit_:
-        status = exit_.exit_code
-    except click.UsageError as error:
-        error.show()
-        status = 2
-    except click.ClickException as error:
-        error.show()
-        status = 1
-    except SettingsError as error:  # found when the labels were known
-        click.UsageError(str(error)).show()
-        status = 2
-    except CrftrainError as error:
-        status = _fail(error)
-    except MemoryError as error:
-        status = _fail(f"out of memory: {error}" if str(error) else "out of memory")
-    except (KeyboardInterrupt, click.Abort):
-        status = 130
-    except streams.ClosedPipe:
-        status = 0
-    except OSError as error:
-        status = _fail(f"{error.filename}: {error.strerror}" if error.filename else error)
-    except RuntimeError as error:
-        if "start new thread" not in str(error):
-            raise
-        status = _fail("threads cannot be started: the system allows no more of them, or no memory for them (-j takes fewer)")
-    try:
-        sys.stdout.flush()
-    except (OSError, streams.ClosedPipe) as error:
-        status = status or (_fail(f"{error.filename}: {error.strerror}") if isinstance(error, OSError) else 0)
-    return status
-
-
-def _fail(error):
-    click.echo(f"crftrain: error: {error}", err=True)
-    return 1
-
-
-def _show_warning(message, category, filename, lineno, file=None, line=None):
-    if issubclass(category, CrftrainWarning):
-        click.echo(f"crftrain: warning: {message}", err=True)
-    else:
-        click.echo(warnings.formatwarning(message, category, filename, lineno, line).rstrip(), err=True)
 
 
 class Commands(click.Group):

@@ -10,8 +10,9 @@ from ..training.settings import DEFAULT_ALGORITHM
 from ..training.signals import StopSignal
 from .base import Command, write_lines
 from .decoding import RULES
+from .ending import main
 from .flags import NUMBER, STRENGTH, STRENGTHS, AlgorithmCommand, UpdateCommand, asked, setting, training_options
-from .group import CONTEXT, commands, main
+from .group import CONTEXT, commands
 from .progress import Console, run_training, say_now
 from .report import reporting
 

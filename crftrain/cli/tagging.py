@@ -1,6 +1,5 @@
 """tag and eval."""
 
-import sys
 from itertools import chain
 
 import click
@@ -11,6 +10,7 @@ from ..text.schemes import SCHEMES
 from .base import Command, column_option, inputs, write_lines
 from .data import data_options, form_of, writer_of
 from .decoding import decoding_options, parted
+from .quick import tag_files
 
 CHUNKS = {"auto": None, "yes": True, "no": False}
 
@@ -61,14 +61,14 @@ def tag(ctx, model, files, labels_only, marginals, score, gold, encoding, thread
 
     Columns may have the gold label or not: the model knows how many to expect.
     """
-    from ..model.model import load
-    from ..tagging.tag import Output, Tagger, tag_stream
+    from ..model.model import load_bare
+    from ..tagging.tag import Output, Tagger
     from ..text.read import runs
 
     if on_error == "keep" and labels_only:
         raise click.UsageError("--on-error keep writes lines as they came, --labels-only writes no lines", ctx)
     decoding, data = parted(more)
-    loaded, files = load(model), inputs(files)
+    loaded, files = load_bare(model), inputs(files)
     form = form_of(ctx, files, loaded.vocabulary, **data)
     writer = writer_of(ctx, form, as_json, inline, scheme, labels_only, marginals, score)
     output = Output(labels_only=labels_only, score=score, marginals=marginals, writer=writer, **decoding.asked)
@@ -78,16 +78,7 @@ def tag(ctx, model, files, labels_only, marginals, score, gold, encoding, thread
         stream = chain.from_iterable(form.blocks(path, encoding=encoding) for path in files)
     else:
         stream = chain.from_iterable(runs(path, encoding=encoding, checked=on_error == "stop") for path in files)
-    out = sys.stdout.buffer
-
-    def write(text):
-        out.write(text)
-        out.flush()
-
-    def tell(error):
-        click.echo(f"crftrain: {error}", err=True)
-
-    failed = tag_stream(tagger, stream, write, threads=threads, on_error=on_error, tell=tell)
+    failed = tag_files(tagger, stream, threads=threads, on_error=on_error)
     if tagger.unproved:
         click.echo(f"crftrain: the labels of {tagger.unproved:,} sequences keep to --once, but may not be the best that do", err=True)
     if failed:

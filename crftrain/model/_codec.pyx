@@ -1,14 +1,15 @@
 """The loops of the model file: numbers as varints, sorted names front-coded, blocks spread from label sets.
 
 What decodes here decodes strangers' bytes: every position is checked before it is read, every length before it is copied,
-and a ValueError says what was wrong.
+and a ValueError says what was wrong. Numbers come out as Python's own memory (`zeros`), for whom numpy is not worth its loading.
 """
 
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize, PyBytes_Size
+from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy
 
-from ..text._strings cimport Growing, StringTable, hash_of
+from ..text._strings cimport Growing, StringTable, hash_of, zeros
 
 import numpy as np
 
@@ -86,15 +87,65 @@ def decode_varints(const uint8_t[::1] data, Py_ssize_t start, Py_ssize_t count, 
     cdef Fault fault
     if count < 0 or count > data.shape[0]:
         raise ValueError(FAULTS[TRUNCATED])
-    cdef int32_t[::1] short_ones = np.empty(count if narrow else 0, np.int32)
-    cdef int64_t[::1] long_ones = np.empty(0 if narrow else count, np.int64)
+    found = zeros(count, "i" if narrow else "q")
+    cdef int32_t[::1] short_ones = found if narrow else zeros(0, "i")
+    cdef int64_t[::1] long_ones = zeros(0, "q") if narrow else found
     with nogil:
         fault = varints(data, &at, &short_ones[0], count) if narrow else varints(data, &at, &long_ones[0], count)
     if fault != FINE:
         raise ValueError(FAULTS[fault])
-    if narrow:
-        return short_ones.base, at
-    return long_ones.base, at
+    return found, at
+
+
+def bounds(const int64_t[::1] size):
+    """int64: 0 and the running sums."""
+    cdef Py_ssize_t k
+    found = zeros(size.shape[0] + 1, "q")
+    cdef int64_t[::1] ptr = found
+    for k in range(size.shape[0]):
+        ptr[k + 1] = ptr[k] + size[k]
+    return found
+
+
+def members(const int64_t[::1] gap, const int64_t[::1] ptr, int64_t universe):
+    """int32: the members from their gaps, all below universe; run k is at ptr[k]:ptr[k+1]."""
+    cdef Py_ssize_t k, i
+    cdef int64_t m
+    found = zeros(gap.shape[0], "i")
+    cdef int32_t[::1] member = found
+    for k in range(ptr.shape[0] - 1):
+        m = -1
+        for i in range(ptr[k], ptr[k + 1]):
+            m += gap[i] + 1
+            if m >= universe:
+                raise ValueError(f"an id of {universe} or more")
+            member[i] = <int32_t> m
+    return found
+
+
+def sized(const int64_t[::1] ptr, double least):
+    """uint8: whether a run has so many members."""
+    cdef Py_ssize_t k
+    found = zeros(ptr.shape[0] - 1, "B")
+    cdef uint8_t[::1] large = found
+    for k in range(ptr.shape[0] - 1):
+        large[k] = ptr[k + 1] - ptr[k] >= least
+    return found
+
+
+def floats(const uint8_t[::1] data):
+    """float32 of the bytes, which need not be aligned; ValueError unless all are finite and not zero."""
+    cdef Py_ssize_t k
+    cdef bint fine = True
+    found = zeros(data.shape[0] // 4, "f")
+    cdef float[::1] weight = found
+    memcpy(&weight[0], &data[0], 4 * weight.shape[0])
+    with nogil:
+        for k in range(weight.shape[0]):
+            fine &= isfinite(weight[k]) != 0 and weight[k] != 0
+    if not fine:
+        raise ValueError("numbers that are finite and not zero")
+    return found
 
 
 def front_encode(list names):
@@ -224,11 +275,11 @@ def collect(const int64_t[::1] order, const int64_t[::1] ptr, const int32_t[::1]
 
 
 def spread(const int32_t[::1] number, const int64_t[::1] set_ptr, const int32_t[::1] member, const uint8_t[::1] first,
-           const float[::1] weight, int32_t[::1] label, double[::1] w):
+           const float[::1] weight, int32_t[::1] label, double[::1] w, int64_t origin=0):
     """(ptr, how many blocks have a set among the first ones): block k takes the members of set number[k] and the next weights.
 
     The blocks of the first sets come first. An empty label array is not wanted. The caller has checked the numbers, and that all
-    sizes add up to len(weight) = len(w).
+    sizes add up to len(weight) = len(w). ptr counts from origin.
     """
     cdef Py_ssize_t k, i, size, q = 0, n = number.shape[0]
     cdef Py_ssize_t numbered[2]
@@ -236,9 +287,10 @@ def spread(const int32_t[::1] number, const int64_t[::1] set_ptr, const int32_t[
     cdef int64_t place[2]
     cdef bint wanted = label.shape[0] > 0
     cdef int side
-    ptr_array = np.zeros(n + 1, np.int64)
-    cdef int64_t[::1] ptr = ptr_array
+    ptr_memory = zeros(n + 1, "q")
+    cdef int64_t[::1] ptr = ptr_memory
     numbered[0] = numbered[1] = place[0] = place[1] = 0
+    ptr[0] = origin
     with nogil:
         for k in range(n):
             if first[number[k]]:
@@ -253,8 +305,15 @@ def spread(const int32_t[::1] number, const int64_t[::1] set_ptr, const int32_t[
             q += size
             place[side] += size
             numbered[side] += 1
-            ptr[numbered[side]] = place[side]
-    return ptr_array, numbered[1]
+            ptr[numbered[side]] = origin + place[side]
+    return ptr_memory, numbered[1]
+
+
+def widen(const float[::1] weight, double[::1] w):
+    """w = weight"""
+    cdef Py_ssize_t k
+    for k in range(weight.shape[0]):
+        w[k] = weight[k]
 
 
 def weights_of(const int32_t[::1] number, const int64_t[::1] set_ptr):

@@ -26,18 +26,33 @@ more is written as it is, neither deflated nor front-coded.
 
 import json
 import math
+import struct
+from array import array
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 
 from ..chain.layout import DENSE, Layout
 from ..errors import ModelError, SettingsError
+from ..text._strings import zeros
 from ..text.encode import Vocabulary
-from ..text.legal import Legal
 from ..text.template import Template
 from . import _container as container
-from . import sections
-from ._codec import collect, decode_varints, encode_varints, front_decode, front_encode, spread, weights_of
+from ._codec import (
+    bounds,
+    collect,
+    decode_varints,
+    encode_varints,
+    floats,
+    front_decode,
+    front_encode,
+    members,
+    sized,
+    spread,
+    weights_of,
+    widen,
+)
 from ._container import require
 
 TAGS = (b"SIZE", b"LABL", b"TMPL", b"FACT", b"NAME", b"SETS", b"TRAN", b"PNAM", b"PSET", b"WGTS")
@@ -94,7 +109,10 @@ def encode(vocabulary, layout, weights, facts, extras):
         b"PSET": pair_sets,
         b"WGTS": np.concatenate([node_weights, weights[layout.transitions][kept], pair_weights]).astype("<f4", copy=False).tobytes(),
     }
-    contents |= sections.written(extras)
+    if extras:
+        from . import sections
+
+        contents |= sections.written(extras)
     version = 2 if extras else 1
     parts = container.image(contents, deflate=True, version=version)
     if sizes.name_bytes + sizes.pair_name_bytes > NAMES * sum(map(len, parts)):
@@ -192,13 +210,13 @@ def decode(contents, size):
     sizes = _sizes(contents[b"SIZE"], size)
     first, pairs = sizes.node_weights, sizes.node_weights + sizes.transitions
     weights = _weights(contents[b"WGTS"], pairs + sizes.pair_weights)
-    w = np.empty(len(weights))
-    w[first:pairs] = weights[first:pairs]
+    w = zeros(len(weights), "d")
+    widen(weights[first:pairs], w[first:pairs])
     labels = _labels(_Numbers(contents, b"LABL"), sizes.labels)
     attributes, ptr, label, dense = _nodes(contents, sizes, weights[:first], w[:first])
     transition = _transitions(_Numbers(contents, b"TRAN"), sizes)
-    pair_attributes, pair_ptr, pair = _pairs(contents, sizes, weights[pairs:], w[pairs:])
-    layout = Layout(sizes.labels, ptr, label, dense, transition, pair_ptr + pairs, pair)
+    pair_attributes, pair_ptr, pair = _pairs(contents, sizes, weights[pairs:], w[pairs:], pairs)
+    layout = Layout(sizes.labels, ptr, label, dense, transition, pair_ptr, pair)
     template = _template(contents, sizes)
     has_line = template is not None and template.bigrams
     require(has_line or not sizes.pair_attributes, f"damaged: {sizes.pair_attributes} attributes of label pairs", "none for this template")
@@ -211,9 +229,15 @@ def decode(contents, size):
         n_columns=sizes.n_columns,
         label_column=sizes.label_column if sizes.n_columns or sizes.format else -1,
     )
+    if len(contents) == len(TAGS):
+        return vocabulary, layout, w, _object(contents, b"FACT"), {}
+    from . import sections
+
     extras = sections.read({tag: content for tag, content in contents.items() if tag not in TAGS})
     vocabulary.form = extras.pop("form", None)
     if rules := extras.pop("Rule", None):
+        from ..text.legal import Legal
+
         try:
             vocabulary.legal = Legal.of(labels, **rules)
         except SettingsError as error:
@@ -225,7 +249,7 @@ def decode(contents, size):
 def _sizes(content, size):
     n_fields = len(Sizes.__dataclass_fields__)
     require(len(content) == 8 * n_fields, "damaged: section SIZE", f"{n_fields} numbers")
-    sizes = Sizes(*np.frombuffer(content, "<i8").tolist())
+    sizes = Sizes(*struct.unpack(f"<{n_fields}q", content))
     require(min(vars(sizes).values()) >= 0, "damaged: section SIZE: a negative number")
     require(sizes.format < len(FORMATS), f"damaged: format {sizes.format}", f"one of {len(FORMATS)}")
     require(1 <= sizes.labels <= MAX_LABELS, f"damaged: {sizes.labels} labels", f"1 to {MAX_LABELS}")
@@ -237,13 +261,14 @@ def _sizes(content, size):
 
 def _weights(content, count):
     require(len(content) == 4 * count, f"damaged: {len(content)} bytes of weights", f"{4 * count}")
-    weights = np.frombuffer(content, "<f4").astype(np.float32)  # a copy: sections are not aligned
-    require(np.isfinite(weights).all() and weights.all(), "damaged: section WGTS", "numbers that are finite and not zero")
-    return weights
+    try:
+        return floats(content)
+    except ValueError as error:
+        raise ModelError("", "damaged: section WGTS", str(error)) from None
 
 
 def _labels(numbers, n_labels):
-    end = np.cumsum(numbers.take(n_labels)).tolist()
+    end = list(accumulate(numbers.take(n_labels)))
     text = bytes(numbers.rest())
     numbers.require(end[-1] == len(text), f"{len(text)} bytes where the lengths add up to {end[-1]}")
     try:
@@ -294,8 +319,8 @@ def _names(contents, tag, sizes, number, first):
 def _sets(numbers, n_blocks, universe, n_weights):
     """(int32: number of each block's set, set_ptr, members int32)."""
     size = numbers.take(int(numbers.take(1)[0]))
-    numbers.require(size.all(), "an empty set")
-    set_ptr = _bounds(size)
+    numbers.require(all(size), "an empty set")
+    set_ptr = bounds(size)
     member = _members(numbers, set_ptr, universe)
     number = numbers.take(n_blocks, narrow=True)
     numbers.finish()
@@ -306,41 +331,35 @@ def _sets(numbers, n_blocks, universe, n_weights):
 
 
 def _members(numbers, ptr, universe):
-    """int32: the members from their gaps, all below universe; run k is at ptr[k]:ptr[k+1]."""
-    total = _bounds(numbers.take(int(ptr[-1])) + 1)
-    member = total[1:] - 1 - np.repeat(total[ptr[:-1]], np.diff(ptr))
-    numbers.require(len(member) == 0 or member.max() < universe, f"an id of {universe} or more")
-    return member.astype(np.int32)
+    """The same as members, from the next numbers."""
+    try:
+        return members(numbers.take(ptr[-1]), ptr, universe)
+    except ValueError as error:
+        raise numbers.damaged(error) from None
 
 
 def _nodes(contents, sizes, weights, w):
     """(StringTable, ptr, label, dense); fills w. Dense blocks come first, as in layout.number."""
     number, set_ptr, member = _sets(_Numbers(contents, b"SETS"), sizes.attributes, sizes.labels, sizes.node_weights)
-    size = np.diff(set_ptr)
-    full = bool((size == sizes.labels).all())
-    many = (size >= (1 if full else max(2.0, DENSE * sizes.labels))).astype(np.uint8)
-    label = np.empty(0 if full else len(w), np.int32)
+    full = all(sized(set_ptr, sizes.labels))
+    many = sized(set_ptr, 1 if full else max(2.0, DENSE * sizes.labels))
+    label = zeros(0 if full else len(w), "i")
     ptr, dense = spread(number, set_ptr, member, many, weights, label, w)
     names = _names(contents, b"NAME", (sizes.attributes, sizes.name_bytes), number, many)
     return names, ptr, None if full else label, dense
 
 
 def _transitions(numbers, sizes):
-    transition = _members(numbers, np.array([0, sizes.transitions]), sizes.labels**2)
+    transition = _members(numbers, bounds(array("q", [sizes.transitions])), sizes.labels**2)
     numbers.finish()
     return transition
 
 
-def _pairs(contents, sizes, weights, w):
-    """(StringTable, ptr from 0, pairs); fills w."""
+def _pairs(contents, sizes, weights, w, origin):
+    """(StringTable, ptr from origin, pairs); fills w."""
     number, set_ptr, member = _sets(_Numbers(contents, b"PSET"), sizes.pair_attributes, sizes.labels**2, sizes.pair_weights)
-    same = np.zeros(len(set_ptr) - 1, np.uint8)
-    pair = np.empty(len(w), np.int32)
-    ptr, _ = spread(number, set_ptr, member, same, weights, pair, w)
+    same = sized(set_ptr, math.inf)
+    pair = zeros(len(w), "i")
+    ptr, _ = spread(number, set_ptr, member, same, weights, pair, w, origin)
     names = _names(contents, b"PNAM", (sizes.pair_attributes, sizes.pair_name_bytes), number, same)
     return names, ptr, pair
-
-
-def _bounds(size):
-    """0 and the running sums."""
-    return np.concatenate([[0], np.cumsum(size)]).astype(np.int64)

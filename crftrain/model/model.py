@@ -1,15 +1,18 @@
 """What training leaves and tagging needs: a Model, written whole or not at all, read whatever program wrote it (image.py, foreign/)."""
 
+from __future__ import annotations
+
 import contextlib
 import io
 import os
 import sys
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_fields
 from types import MappingProxyType
 
 import numpy as np
 
-from ..chain.layout import Layout
+from ..chain.layout import Layout, as_array
 from ..errors import ModelError, TemplateError
 from ..text.encode import Vocabulary
 from ..whole import os_errors, replace, try_replace
@@ -27,6 +30,10 @@ class Model:
     facts: dict
     size: int = 0  # bytes on disk
     extras: dict = field(default_factory=dict)  # what not every model has (sections.py)
+
+    def arrays(self):
+        """The same with numpy's arrays where it has bare memory, which is all that plain tagging takes."""
+        return replace_fields(self, layout=self.layout.arrays(), w=as_array(self.w, np.float64))
 
     @property
     def temperature(self):
@@ -54,7 +61,7 @@ class Model:
     @classmethod
     def from_bytes(cls, data):
         """The same, back; ModelError for whatever is wrong with it."""
-        return _decoded(io.BytesIO(data))
+        return _decoded(io.BytesIO(data)).arrays()
 
     def __reduce__(self):
         return Model.from_bytes, (self.to_bytes(),)
@@ -113,12 +120,19 @@ def check_writable(path):
 
 def load(path):
     """The Model in a file, a pipe or, as `-`, standard input, another program's too; ModelError for whatever is wrong with it."""
-    from . import foreign
+    return load_bare(path).arrays()
 
+
+def load_bare(path):
+    """The same with bare memory for arrays, without numpy."""
     path = os.fspath(path)
     place = sys.stdin.fileno() if path == "-" else path
     with os_errors(path, "cannot be read", ModelError), open(place, "rb", closefd=path != "-") as file:
         try:
+            if file.peek(len(container.MAGIC)).startswith(container.MAGIC):
+                return _decoded(file)
+            from . import foreign
+
             format = foreign.sniff(file.peek(foreign.HEAD))
             return foreign.read(format, file.read()) if format else _decoded(file)
         except TemplateError as error:

@@ -21,9 +21,7 @@ from .._kernels cimport Lattice, Tokens, Weights, lattice_fit, lattice_free, lat
 from ..chain._blocks cimport Transitions
 from ..text._expander cimport Expander, Group, Line, Text
 from ..text._lines cimport Rest, is_space, next_line
-from ..text._strings cimport SLACK, Growing, StringTable, hash_of, put
-
-import numpy as np
+from ..text._strings cimport SLACK, Growing, StringTable, hash_of, put, zeros
 
 from ..errors import DataError
 
@@ -58,10 +56,9 @@ cdef class Weighed(Expander):
         super().__init__(vocabulary.template)
         self.attributes, self.L, self.LP = vocabulary.attributes, layout.n_labels, padded_labels(layout.n_labels)
         self.ptr, self.w = layout.ptr, w
-        self.label = np.empty(0, np.int32) if layout.label is None else layout.label
+        self.label = zeros(0, "i") if layout.label is None else layout.label
         self.scratch, self.found = Growing(), Growing()
-        with np.errstate(over="ignore"):
-            self.arrange(bool(np.array_equal(w.astype(np.float32), w)))
+        self.arrange(are_narrow(self.w))
 
     cdef int arrange(self, bint narrow) except -1:
         """Which rows the records of each group have. narrow: weights are float32."""
@@ -282,6 +279,15 @@ cdef class Plain:
         to[0] = b"\n"
         self.out.used = to + 1 - self.out.data
         return 0
+
+
+cdef bint are_narrow(const double[::1] w) noexcept nogil:
+    """Whether all of w are float32."""
+    cdef Py_ssize_t k
+    cdef bint narrow = True
+    for k in range(w.shape[0]):
+        narrow &= <double> <float> w[k] == w[k]
+    return narrow
 
 
 cdef inline bint by_spaces(Text line) noexcept nogil:

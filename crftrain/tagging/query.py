@@ -1,5 +1,7 @@
 """What a Decoder is asked for sequences, and what it answers."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

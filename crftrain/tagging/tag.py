@@ -7,7 +7,6 @@ bounded queue, and their results leave it in the order in which they came.
 """
 
 import contextlib
-import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,7 +19,6 @@ from ..errors import DataError, ModelError, TemplateError, TrainingError
 from ..text.encode import Encoder
 from ..text.read import Run, check, is_utf8
 from ._plain import MOST_LABELS, Plain
-from .query import Query, Sure
 
 PIECE = 2000  # tokens; a sentence is never cut
 UNKNOWN = "?"  # in the place of a label of which nothing is known
@@ -46,7 +44,7 @@ class Tagger:
 
     def __init__(self, model, *, gold="auto", output=Output(), encoding="utf-8", legal=None, once=None):
         self.items = model.vocabulary.format == "items"
-        self.model, self.layout, self.output, self.encoding = model, model.layout, output, encoding
+        self.model, self.output, self.encoding = model, output, encoding  # a bare model will do
         self.legal = once.legal(legal) if once else legal
         self.once, self.unproved = once, 0  # sequences whose labels keep the rule and may not be the best that do
         try:
@@ -59,7 +57,7 @@ class Tagger:
 
         if legal is not None and not once:  # compiled code knows the layout's rules
             model = self.model = replace(model, layout=replace(model.layout, legal=legal & model.layout.legal))
-            self.layout, self.legal = model.layout, None
+            self.legal = None
         self.plain = self.legal is None and is_utf8(encoding) and is_plain(model, output)
         self._idle = []  # Plain objects that no thread works with
 
@@ -67,7 +65,16 @@ class Tagger:
     def decoder(self):
         from ._decoder import Decoder
 
-        return Decoder(self.model.layout, self.model.calibrated_w, self.legal)
+        return Decoder(self.layout, self.full.calibrated_w, self.legal)
+
+    @property
+    def layout(self):
+        return self.full.layout
+
+    @cached_property
+    def full(self):
+        """The model with arrays."""
+        return self.model.arrays()
 
     @cached_property
     def rules(self):
@@ -118,6 +125,8 @@ class Tagger:
         output, everything = self.output, sentences
         sentences = [sentence for sentence in sentences if sentence.lines]
         if not sentences:
+            from .query import Sure
+
             return b"".join(output.writer(sentence, [], Sure()) for sentence in everything) if output.writer else b""
         corpus, query = self.encoder.encode(sentences), self._query(sentences)
         decoded = self.decoder.decode(Sequences(corpus, self.layout), query)
@@ -150,6 +159,8 @@ class Tagger:
         return replace(decoded, labels=labels)
 
     def _query(self, sentences):
+        from .query import Query
+
         output = self.output
         return Query(
             probabilities=output.score,
@@ -201,6 +212,8 @@ class Tagger:
 
     def _written(self, sentences, decoded):
         """The output for each sentence; those without tokens are only comments."""
+        from .query import Sure
+
         end, i, best = 0, 0, decoded.labels.tolist()
         chunks = None if decoded.chunks is None else {(first, end): p for first, end, p in zip(*map(list, decoded.chunks), strict=True)}
         for sentence in sentences:
@@ -370,7 +383,8 @@ def tag_stream(tagger, blocks, write, *, threads=1, on_error="stop", tell=lambda
 
 def _in_threads(tagger, pieces, finish, threads, on_error):
     """finish(output, errors) for each piece, in order."""
-    from concurrent.futures import ThreadPoolExecutor  # it is not worth its loading where one thread does all
+    import queue  # neither is worth its loading where one thread does all
+    from concurrent.futures import ThreadPoolExecutor
 
     results = queue.Queue(WAITING * threads)
     failure = []

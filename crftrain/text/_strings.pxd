@@ -107,3 +107,4 @@ cdef class StringTable:
 
 
 cdef object taken(Growing memory, dtype)
+cpdef object zeros(Py_ssize_t n, str kind)      # n zeros as Python's own memory; kind: a letter of struct's

@@ -16,6 +16,9 @@ from libc.string cimport memcpy, memset
 cimport cython
 
 import os
+from array import array
+from itertools import accumulate
+from struct import calcsize
 
 import numpy as np
 
@@ -66,6 +69,11 @@ cdef object taken(Growing memory, dtype):
     if data != NULL:
         memory.data, memory.room = data, memory.used
     return np.frombuffer(memory, dtype)
+
+
+cpdef object zeros(Py_ssize_t n, str kind):
+    """Numbers for whom numpy, which takes as long to load as all the rest of tagging, is not worth it."""
+    return memoryview(bytearray(n * calcsize(kind))).cast(kind)
 
 
 @cython.final
@@ -120,13 +128,13 @@ cdef class StringTable:
     def from_names(names):
         """The table of distinct names: an iterable of bytes, or the (blob, offsets) of arrays(). Else a ValueError."""
         cdef StringTable table = StringTable()
-        if not (isinstance(names, tuple) and len(names) == 2 and not isinstance(names[1], bytes)):
+        if isinstance(names, tuple) and len(names) == 2 and not isinstance(names[1], bytes):
+            text, offsets = names[0], np.ascontiguousarray(names[1], np.int64)
+        else:
             names = list(names)
-            offsets = np.zeros(len(names) + 1, np.int64)
-            np.cumsum(np.fromiter(map(len, names), np.int64, len(names)), out=offsets[1:])
-            names = b"".join(names), offsets
-        cdef const unsigned char[::1] blob = names[0]
-        cdef const int64_t[::1] start = np.ascontiguousarray(names[1], np.int64)
+            text, offsets = b"".join(names), array("q", accumulate(map(len, names), initial=0))
+        cdef const unsigned char[::1] blob = text
+        cdef const int64_t[::1] start = offsets
         cdef Py_ssize_t i, n = start.shape[0] - 1
         if n < 0 or start[0] != 0 or start[n] > blob.shape[0]:
             raise ValueError("offsets that are not those of the names")

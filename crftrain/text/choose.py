@@ -21,7 +21,6 @@ from dataclasses import replace
 
 from .template import Template, builtin
 
-SAMPLE = 1000  # sentences to judge by
 CLASSES, FEW = 30, 4
 SHARE = 0.9  # of the cells that make a column one of characters, or of numbers
 PHRASES = 0.5  # share of tokens outside up to which chunks are phrases

@@ -10,6 +10,8 @@ bytes, and 8 more for its value only where some value is not 1. The loops are in
 lines must look like.
 """
 
+from __future__ import annotations
+
 import re
 import threading
 from dataclasses import dataclass
@@ -21,16 +23,20 @@ from ..errors import DataError, TemplateError
 from ._encode import Columns
 from ._items import Items
 from ._strings import StringTable
-from .choose import SAMPLE, choose, look_like_items
 from .forms import Form, hint, hinted
-from .legal import Legal
 from .rare import without_rare
 from .read import columns, runs, sentences, source_name
 from .template import Template
 
+TYPE_CHECKING = False  # as typing has it, which is not worth its loading
+
+if TYPE_CHECKING:
+    from .legal import Legal
+
 __all__ = ["Corpus", "CorpusBuilder", "Encoder", "Observations", "StringTable", "Vocabulary", "expand", "read_corpus"]
 
 NO_SENTENCES = "no sentences", "one token a line and a blank line after each sentence"
+SAMPLE = 1000  # sentences that a template is chosen by
 TOLD = 5000  # sentences, after which it is told how many have been read
 
 
@@ -207,6 +213,8 @@ class CorpusBuilder:
 
     def _choose(self):
         """A template by the sample, which is then learnt from."""
+        from .choose import choose
+
         sample, self._sample = self._sample, None
         self.vocabulary.template = choose([row for _, rows in sample for row in rows], self.vocabulary.label_column)
         self._builder = self._columns()
@@ -240,6 +248,8 @@ class CorpusBuilder:
 
 def _settle_columns(vocabulary, sentence, label_column):
     """How many columns there are, and which is the label."""
+    from .choose import look_like_items
+
     if look_like_items(sentence.lines):
         finding = "lines of CRFsuite's items, a label and attributes with tabs between"
         raise DataError(sentence.place(), finding, "the same columns on each line (--format items reads items)")

@@ -7,6 +7,8 @@ sequence's ends. Patterns go before the scheme; a pair that is both forbidden an
 first label, each of its pairs and its last label are.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 
 import numpy as np
