@@ -1,6 +1,7 @@
 """crftrain from Python: the estimator, data of all kinds, the tagger; with scikit-learn where it is installed."""
 
 import doctest
+import gc
 import importlib
 import os
 import pickle
@@ -460,6 +461,58 @@ def test_a_tagger_of_columns_takes_rows(train_file, tmp_path):
     assert crf.predict([[]])[0] == []
     with pytest.raises(DataError):
         crf.predict([[["only one column"]]])
+
+
+@pytest.mark.parametrize("template", ["chunk", "ner", "pos"])
+def test_rows_are_tagged_in_compiled_code_as_through_the_encoder(template):
+    given = [[tuple(columns(line)) for line in sentence.lines] for sentence in sentences(str(ROOT / "data" / "test.txt"))]
+    rows = [[(word.decode(), tag.decode()) for word, tag, _ in sequence] for sequence in given]
+    crf = CRF(template=template, max_iter=3).fit(str(ROOT / "data" / "train.txt"))
+    tagger = Tagger(crf.model_)
+    expected = []
+    for xseq in rows:
+        corpus, _ = tagger._corpus([xseq])
+        expected.append([tagger.labels[j] for j in tagger._decoded(corpus).labels])
+    several = [[], *rows, []]
+    assert list(tagger.tag_all(several)) == [[], *expected, []]
+    assert [tagger.tag(xseq) for xseq in rows[:20]] == expected[:20]
+    with_gold = [[tuple(cell.decode() for cell in row) for row in sequence] for sequence in given]
+    assert list(tagger.tag_all(with_gold)) == expected
+    assert list(tagger.tag_all([list(map(list, xseq)) for xseq in rows])) == expected
+    assert list(tagger.tag_all(rows[:3] + [[(word + "\xe9\u4e2d", tag) for word, tag in rows[3]]]))[:3] == expected[:3]
+    assert list(tagger.tag_all(iter(xseq) for xseq in rows[:3])) == expected[:3] and tagger.tag(iter(rows[0])) == expected[0]
+    for odd in ("text", [("a b", "DT")], [("", "DT")], [("a",)], [("a", "DT", "x", "y")], [(1, "DT")], [("a", "DT"), ("a",)]):
+        with pytest.raises(DataError, match="X"):
+            list(tagger.tag_all([rows[0], odd]))
+
+
+def test_a_dataset_is_tagged_in_portions_as_its_sequences_are():
+    X, y = sample(11, sentences_=600)
+    crf = CRF().fit(X, y)
+    data, expected = Dataset([*X, []], [*y, []]), [*crf.predict(X).tolist(), []]
+    assert list(crf.tagger_.tag_all(data)) == expected
+    assert list(crf.tagger_.tag_all(data)) == expected  # with the numbers that were found before
+    assert list(crf.tagger_.tag_all(data[100:500])) == expected[100:500]
+    assert list(crf.tagger_.tag_all(list(data))) == expected
+    assert [len(p) for p in crf.tagger_.marginals_of_all(data)] == list(map(len, expected))
+
+
+def test_sequences_of_several_datasets_are_no_dataset():
+    one, other = Dataset([[{"a"}]], [["X"]]), Dataset([[{"b"}]], [["X"]])
+    crf = CRF().fit(one)
+    for use in (crf.predict, crf.fit):
+        with pytest.raises(DataError, match="several Datasets"):
+            use([one[0], other[0]])
+
+
+def test_a_tagger_forgets_a_dataset_that_is_gone():
+    X, y = sample(2)
+    tagger, data = CRF().fit(X, y).tagger_, Dataset(X, y)
+    list(tagger.tag_all(data))
+    kept = len(tagger._numbers)
+    del data
+    gc.collect()
+    assert (kept, len(tagger._numbers)) == (1, 0)
 
 
 # ---- scikit-learn

@@ -138,6 +138,16 @@ class Dataset:
             raise IndexError(f"a sequence beyond {len(self)}")
         return self._made(self.corpus.take(indices % max(1, len(self))), self.vocabulary, self.labelled)
 
+    def portions(self, size: int) -> Iterator[Dataset]:
+        """So many sequences at a time, views of the whole."""
+        whole = self.corpus
+        for i in range(0, len(self), size):
+            seq = whole.seq[i : i + size + 1]
+            first, end = int(seq[0]), int(seq[-1])
+            pairs = whole.pairs and _view(whole.pairs, first, end)
+            corpus = Corpus(seq - first, whole.label[first:end], _view(whole.nodes, first, end), pairs, whole.n_labels)
+            yield self._made(corpus, self.vocabulary, self.labelled)
+
     def split(self, share: float, *, stratify: bool = False, groups=None, random_state: int | None = 1) -> tuple[Dataset, Dataset]:
         """(the rest, a share of about that size): whole groups stay together; stratify: by the rarest label of each sequence.
 
@@ -226,15 +236,7 @@ class Dataset:
 
     def numbered_as(self, vocabulary: Vocabulary) -> Corpus:
         """The corpus in another vocabulary's numbers; attributes that it has not are dropped, labels become -1."""
-        if (self.vocabulary.template is None) != (vocabulary.template is None):
-            raise DataError("X", "attributes and columns", "data of the kind that the model was learnt from")
-        known = {label: j for j, label in enumerate(vocabulary.labels)}
-        label = np.array([known.get(name, -1) for name in self.vocabulary.labels] + [-1], np.int32)[self.corpus.label]
-        corpus, pairs = self.corpus, self.corpus.pairs
-        nodes = _translated(corpus.nodes, self.vocabulary.attributes, vocabulary.attributes)
-        if pairs is not None:
-            pairs = _translated(pairs, self.vocabulary.pair_attributes, vocabulary.pair_attributes)
-        return Corpus(corpus.seq, label, nodes, pairs, len(vocabulary.labels))
+        return Renumbering(self.vocabulary, vocabulary).of(self.corpus)
 
     def __repr__(self) -> str:
         n_attributes = len(self.vocabulary.attributes) + len(self.vocabulary.pair_attributes)
@@ -242,8 +244,42 @@ class Dataset:
         return f"<Dataset of {counts}>"
 
 
-def _translated(observations, names, others):
-    return Observations(*translated(observations.ptr, observations.attr, observations.value, others.numbers_of(names)))
+def _view(observations, first, end):
+    """What tokens first .. end - 1 have."""
+    ptr = observations.ptr[first : end + 1]
+    own = slice(int(ptr[0]), int(ptr[-1]))
+    return Observations(ptr - ptr[0], observations.attr[own], None if observations.value is None else observations.value[own])
+
+
+class Renumbering:
+    """What the numbers of one vocabulary are in another, -1 where it has none."""
+
+    def __init__(self, own: Vocabulary, other: Vocabulary):
+        if (own.template is None) != (other.template is None):
+            raise DataError("X", "attributes and columns", "data of the kind that the model was learnt from")
+        known = {label: j for j, label in enumerate(other.labels)}
+        self.label = np.array([known.get(name, -1) for name in own.labels] + [-1], np.int32)
+        self.attributes = other.attributes.numbers_of(own.attributes)
+        self.pair_attributes = other.pair_attributes.numbers_of(own.pair_attributes)
+        self.n_labels = len(other.labels)
+
+    def of(self, corpus: Corpus) -> Corpus:
+        """A corpus in the other numbers, without what they have not."""
+        pairs = corpus.pairs and _translated(corpus.pairs, self.pair_attributes)
+        return Corpus(corpus.seq, self.label[corpus.label], _translated(corpus.nodes, self.attributes), pairs, self.n_labels)
+
+
+def _translated(observations, numbers):
+    return Observations(*translated(observations.ptr, observations.attr, observations.value, numbers))
+
+
+def together(X) -> Dataset | None:
+    """The Dataset of a list of Rows, which scikit-learn makes of one; None for anything else."""
+    if not (isinstance(X, list | tuple) and X and all(isinstance(x, Row) for x in X)):
+        return None
+    if any(x.dataset is not X[0].dataset for x in X):
+        raise DataError("X", "sequences of several Datasets", "those of one")
+    return X[0].dataset.take([x.index for x in X])
 
 
 def _loaded(template):
@@ -269,9 +305,16 @@ class Rows(Sentence):
         return f"X[{self.number}][{i}]"
 
 
+def rows_in(xseq, number: int) -> list[list]:
+    """The rows of one sequence."""
+    if isinstance(xseq, str | bytes):
+        raise DataTypeError(f"X[{number}]", f"the text {xseq[:40]!r} for a sequence", "a list of rows")
+    return [[row] if isinstance(row, str) else list(row) for row in xseq]
+
+
 def rows_of(xseq, yseq, number: int) -> Rows:
     """The lines of one sequence."""
-    rows = [[row] if isinstance(row, str) else list(row) for row in xseq]
+    rows = rows_in(xseq, number)
     found = Rows([], "X", number)
     if yseq is not None:
         yseq = list(yseq)
@@ -316,8 +359,8 @@ def encoder_of(vocabulary: Vocabulary):
 
 def as_dataset(X, y=None, *, template: Any = None) -> Dataset:
     """Whatever `fit` is given."""
-    if isinstance(X, list | tuple) and X and all(isinstance(x, Row) for x in X):
-        X = X[0].dataset.take([x.index for x in X])
+    if (rows := together(X)) is not None:
+        X = rows
     if isinstance(X, Dataset):
         return X if y is None else X.with_labels(y)
     if hasattr(X, "columns") and hasattr(X, "to_dict"):

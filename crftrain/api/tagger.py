@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -16,9 +17,10 @@ from ..model.model import Model, load
 from ..tagging._decoder import Decoder
 from ..tagging._single import Single
 from ..tagging.query import Query
-from ..text.encode import Corpus
+from ..text.encode import Corpus, Vocabulary
 from ..text.legal import SCHEMES, Legal
-from .dataset import Dataset, Row, encoder_of
+from .dataset import Dataset, Renumbering, encoder_of, rows_in, together
+from .rows import PlainRows, suits
 
 if TYPE_CHECKING:
     from ..tagging.explain import Explanation
@@ -49,6 +51,8 @@ class Tagger:
         self._local = threading.local()  # buffers serve one thread
         self._alone = constraints is None and self.model.layout.legal is None and self.model.vocabulary.template is None
         self._scorer = None
+        self._plain = constraints is None and suits(self.model)
+        self._numbers: WeakKeyDictionary[Vocabulary, Renumbering] = WeakKeyDictionary()
 
     @property
     def labels(self) -> list[str]:
@@ -59,15 +63,24 @@ class Tagger:
         """The most probable labels of one sequence."""
         if self._alone:
             return self._single().tag(xseq)
-        corpus = self._encoded([xseq])
-        return self._names[self._decoded(corpus).labels].tolist() if corpus.n_tokens else []
+        return next(self.tag_all([xseq]))
 
     def tag_all(self, X: Iterable) -> Iterator[list[str]]:
         """The labels of each sequence, in their order; faster than one call for each."""
-        for corpus, sizes in self._portions(X):
-            found = self._names[self._decoded(corpus).labels].tolist()
+        for labels, sizes in self._labelled(X):
+            found = self._names[labels].tolist()
             for first, size in _places(sizes):
                 yield found[first : first + size]
+
+    def _labelled(self, X):
+        """(label numbers of all tokens, the size of each sequence) of some sequences at a time."""
+        for some in self._some(X):
+            labels = self._plain_rows().labels(some) if self._plain and isinstance(some, list) else None
+            if labels is not None:
+                yield labels, list(map(len, some))
+            else:
+                corpus, sizes = self._corpus(some)
+                yield self._decoded(corpus).labels, sizes
 
     def marginals(self, xseq: Iterable) -> np.ndarray:
         """float64[tokens, labels]: the probability of each label at each token of one sequence."""
@@ -162,17 +175,26 @@ class Tagger:
     def _decoded(self, corpus: Corpus, **asked) -> Any:
         return self._decoder.decode(self._sequences(corpus), Query(**asked))
 
-    def _portions(self, X):
-        """(corpus without its empty sequences, the size of each sequence) of some sequences at a time."""
-        if isinstance(X, list | tuple) and X and isinstance(X[0], Row):
-            X = X[0].dataset.take([row.index for row in X])
+    def _some(self, X):
+        """Some sequences at a time, lists or Datasets."""
+        if (rows := together(X)) is not None:
+            X = rows
         if isinstance(X, Dataset):
-            corpus = X.numbered_as(self.model.vocabulary)
-            yield _without_empty(corpus), np.diff(corpus.seq).tolist()
+            yield from X.portions(PORTION)
             return
         X = iter(X)
         for first in X:
-            yield self._corpus(list(chain((first,), islice(X, PORTION - 1))))
+            yield list(chain((first,), islice(X, PORTION - 1)))
+
+    def _portions(self, X):
+        """(corpus without its empty sequences, the size of each sequence) of some sequences at a time."""
+        return map(self._corpus, self._some(X))
+
+    def _renumbering(self, vocabulary: Vocabulary) -> Renumbering:
+        """From the numbers of a Dataset, which are looked for once."""
+        if (found := self._numbers.get(vocabulary)) is None:
+            found = self._numbers[vocabulary] = Renumbering(vocabulary, self.model.vocabulary)
+        return found
 
     def _single(self) -> Single:
         """What tags single sequences of this thread."""
@@ -182,16 +204,27 @@ class Tagger:
             self._scorer = single.scorer
         return single
 
+    def _plain_rows(self) -> PlainRows:
+        """What tags rows of this thread."""
+        if (rows := getattr(self._local, "rows", None)) is None:
+            rows = self._local.rows = PlainRows(self.model)
+        return rows
+
     def _encoded(self, X: list) -> Corpus:
         if not hasattr(self._local, "encode"):
             self._local.encode = encoder_of(self.model.vocabulary)
         return self._local.encode(X)
 
-    def _corpus(self, X: list):
-        corpus = self._encoded(X)
-        if self.model.vocabulary.template is None:
-            return _without_empty(corpus), np.diff(corpus.seq).tolist()
-        return corpus, [len(x) for x in X]
+    def _corpus(self, X: list | Dataset):
+        """(corpus without its empty sequences, the size of each sequence)"""
+        if isinstance(X, Dataset):
+            corpus = self._renumbering(X.vocabulary).of(X.corpus)
+        elif self.model.vocabulary.template is None:
+            corpus = self._encoded(X)
+        else:
+            X = [rows_in(xseq, i) for i, xseq in enumerate(X)]
+            return self._encoded(X), list(map(len, X))
+        return _without_empty(corpus), np.diff(corpus.seq).tolist()
 
     def __reduce__(self):
         return _again, (self.model, self.constraints)

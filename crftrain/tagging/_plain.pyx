@@ -173,7 +173,7 @@ cdef class Plain:
     cdef bytes names
     cdef Growing labels             # Text: of each label
     cdef Growing text, out, spans, best, near
-    cdef bint labels_only
+    cdef bint labels_only, numbers_only
 
     def __init__(self, model, *, labels_only=False):
         cdef Text label
@@ -189,7 +189,7 @@ cdef class Plain:
         if self.X == NULL:
             raise MemoryError("a lattice")
         self.labels, self.text, self.out, self.spans = Growing(), Growing(), Growing(), Growing()
-        self.best, self.near, self.labels_only = Growing(), Growing(), labels_only
+        self.best, self.near, self.labels_only, self.numbers_only = Growing(), Growing(), labels_only, False
         names = [name.encode() for name in vocabulary.labels]
         self.names = b"".join(names) + bytes(SLACK)
         label.at, label.length = PyBytes_AsString(self.names), 0
@@ -205,6 +205,19 @@ cdef class Plain:
 
         n_columns: of each line; missing: the column of the training data that is not there, or None.
         """
+        return PyBytes_FromStringAndSize(self.out.data, self.out.used) if self.tagged(text, n_columns, missing) else None
+
+    def numbers(self, bytes text, n_columns, missing):
+        """The numbers of the labels alone, one sentence after the other, as bytes of int32; None where something is odd."""
+        self.numbers_only = True
+        try:
+            known = self.tagged(text, n_columns, missing)
+        finally:
+            self.numbers_only = False
+        return PyBytes_FromStringAndSize(self.out.data, self.out.used) if known else None
+
+    cdef bint tagged(self, bytes text, n_columns, missing) except -1:
+        """Whether the answers are in `out`."""
         cdef int status
         self.expander.set_columns(n_columns, -1, missing)
         self.text.used = self.out.used = 0
@@ -213,8 +226,8 @@ cdef class Plain:
             with nogil:
                 status = self.tag_text()
         except DataError:
-            return None
-        return None if status == ODD else PyBytes_FromStringAndSize(self.out.data, self.out.used)
+            return False
+        return status != ODD
 
     cdef int tag_text(self) except -1 nogil:
         cdef Rest rest = Rest(self.text.data, self.text.data + self.text.used)
@@ -249,7 +262,10 @@ cdef class Plain:
         self.best.reserve(T * sizeof(int32_t))
         if not isfinite(viterbi(&self.W, &tokens, 0, self.X, <int32_t*> self.best.data)):
             return ODD
-        self.write(T)
+        if self.numbers_only:
+            self.out.push(self.best.data, T * sizeof(int32_t))
+        else:
+            self.write(T)
         self.spans.used = 0
         self.expander.begin()
         return 0

@@ -11,7 +11,7 @@ Text is str or bytes of UTF-8. These are the rules of python-crfsuite, but that 
 the attributes), and a value that is no number is told with its place.
 """
 
-from cpython.bytes cimport PyBytes_AsString, PyBytes_Size
+from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize, PyBytes_Size
 from cpython.dict cimport PyDict_Next
 from cpython.object cimport PyObject
 from libc.math cimport isfinite
@@ -21,7 +21,7 @@ from libc.string cimport memcpy
 from collections.abc import Mapping
 
 from ._encode cimport Builder, Key
-from ._strings cimport SLACK, StringTable, crf_prefetch, hash_of
+from ._strings cimport SLACK, Growing, StringTable, crf_prefetch, hash_of
 
 from ..errors import DataError, DataTypeError
 
@@ -240,3 +240,49 @@ cdef bint text_of(text, const char** p, Py_ssize_t* n) except -1:
 cdef object shortened(thing):
     text = repr(thing)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def lines_of(X):
+    """(bytes, columns): rows of cells as lines with tabs between, an empty one after each sequence; None where something is odd.
+
+    Odd are cells that are no text, empty, or with blanks in them, rows that are no lists, and rows of different lengths.
+    """
+    cdef Growing text = Growing()
+    cdef Py_ssize_t columns = -1, n
+    text.reserve(SLACK)
+    for rows in X:
+        if not isinstance(rows, (list, tuple)):
+            return None
+        for row in rows:
+            n = add_line(text, row)
+            if n <= 0 or (columns >= 0 and n != columns):
+                return None
+            columns = n
+        text.push(b"\n", 1)
+    return PyBytes_FromStringAndSize(text.data, text.used), columns
+
+
+cdef Py_ssize_t add_line(Growing text, row) except -2:
+    """How many cells it has; 0: odd."""
+    cdef const char* p
+    cdef Py_ssize_t n, i
+    if isinstance(row, str):
+        row = (row,)
+    if not isinstance(row, (list, tuple)):
+        return 0
+    for cell in row:
+        if not isinstance(cell, str):
+            return 0
+        p = PyUnicode_AsUTF8AndSize(cell, &n)
+        if n == 0:
+            return 0
+        for i in range(n):
+            if <unsigned char> p[i] <= 32:      # blanks and control characters
+                return 0
+        text.reserve(n + 1)
+        memcpy(text.data + text.used, p, n)
+        text.data[text.used + n] = b"\t"
+        text.used += n + 1
+    if text.used:
+        text.data[text.used - 1] = b"\n"
+    return len(row)

@@ -94,9 +94,9 @@ def _ranges(ptr, chosen):
     return np.repeat(ptr[chosen] - new[:-1], size) + np.arange(new[-1]), new
 
 
-@dataclass
+@dataclass(eq=False)
 class Vocabulary:
-    """The names behind the numbers, and how the data they were found in look."""
+    """The names behind the numbers, and how the data they were found in look; equal to itself alone."""
 
     labels: list  # of str, in order of first appearance
     attributes: StringTable
