@@ -15,8 +15,16 @@ from crftrain.training.loop import Asked, Limits, fit
 
 def counts(**changes):
     """Those of a corpus of middle size."""
-    sizes = {"n_sequences": 10_000, "n_tokens": 200_000, "n_labels": 20, "n_features": 500_000, "n_pair_features": 0}
-    facts = {**sizes, "n_occurrences": 4_000_000, "n_touched": 9_000_000, "listed_bytes": 0, **changes}
+    sizes = {
+        "n_sequences": 10_000,
+        "n_tokens": 200_000,
+        "n_labels": 20,
+        "n_features": 500_000,
+        "n_pair_features": 0,
+        "n_tokens_squared": 8_000_000,
+    }
+    facts = {**sizes, "n_occurrences": 4_000_000, "n_touched": 9_000_000, "listed_bytes": 0, "n_tokens_squared": 8_000_000}
+    facts |= changes
     return SimpleNamespace(**{"n_pairs": facts["n_labels"] ** 2, **facts})
 
 
@@ -34,6 +42,7 @@ def test_counts_decide():
     assert choose(counts(), 4)[0] == "sag"
     assert choose(counts(), 4, threads=2)[0] == "sag"
     assert choose(counts(), 4, threads=4)[0] == "newton-cg"
+    assert choose(counts(n_tokens_squared=10**10), 4)[0] == "newton-cg"
     assert choose(counts(), 4, l1=0.1)[0] == "sag"
     assert choose(counts(), 1e-9, l1=0.1)[0] == choose(counts(), 4, l1=0.1, l2=0.0)[0] == "owlqn"
 
@@ -56,7 +65,7 @@ def test_it_never_refuses_for_memory(max_memory):
 
 
 def test_newton_cg_goes_on_where_sag_is_slow_and_that_is_told_once(monkeypatch):
-    monkeypatch.setattr(auto, "SLOW", 2)
+    monkeypatch.setattr(auto, "SLOW", 0.5)
     made = few_long_sequences()
     problem = made.problem(l2=0.1 / 12)
     opt, told = made_by_auto(problem), []
@@ -66,7 +75,7 @@ def test_newton_cg_goes_on_where_sag_is_slow_and_that_is_told_once(monkeypatch):
 
 
 def test_two_runs_are_alike_to_the_bit(monkeypatch):
-    monkeypatch.setattr(auto, "SLOW", 2)
+    monkeypatch.setattr(auto, "SLOW", 0.5)
     made, found = few_long_sequences(), []
     for _ in range(2):
         problem = made.problem(l2=0.1 / 12)
@@ -78,7 +87,7 @@ def test_two_runs_are_alike_to_the_bit(monkeypatch):
 
 @pytest.mark.parametrize("steps", [3, 17, 30])
 def test_a_checkpoint_carries_the_choice(steps, monkeypatch):
-    monkeypatch.setattr(auto, "SLOW", 2)
+    monkeypatch.setattr(auto, "SLOW", 0.5)
     made, w = few_long_sequences(), []
     problem = made.problem(l2=0.1 / 12)
     opt = made_by_auto(problem)
@@ -99,6 +108,7 @@ def test_sizes_are_counts_of_the_corpus():
     made = larger(sequences=30)
     found = sizes(made.corpus, made.layout)
     assert (found.n_sequences, found.n_tokens, found.n_labels) == (30, made.corpus.n_tokens, 4)
+    assert found.n_tokens_squared == (np.diff(made.corpus.seq) ** 2).sum()
     assert (found.n_features, found.n_occurrences) == (made.layout.n_features, len(made.corpus.nodes.attr))
 
 
@@ -106,3 +116,15 @@ def test_with_l1_no_checkpoint_is_promised():
     declared = optimizers.get("auto")
     assert declared.check({}, 0.1, 0.0, checkpoint=True) == []
     assert declared.check({}, 0.0, 0.1, checkpoint=True)
+
+
+def test_newton_cg_begins_at_zero_where_sag_has_come_to_something_worse(monkeypatch):
+    made = few_long_sequences()
+    problem = made.problem(l2=0.1 / 12)
+    opt = made_by_auto(problem)
+    at_zero = problem.objective(np.zeros(problem.n_features))
+    opt.w[:] = 100.0
+    opt._leave("would take long")
+    assert "no better than zero weights" in opt.news()[-1] and not opt.w.any()
+    opt.step()
+    assert problem.objective(opt.w) < at_zero

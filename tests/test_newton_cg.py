@@ -467,3 +467,10 @@ def test_with_large_values_the_whole_diagonal_preconditions(monkeypatch):
     whole = products()
     monkeypatch.setattr(newton_cg, "LARGE", math.inf)
     assert products() > 2 * whole
+
+
+def test_a_single_long_sequence_takes_few_steps():
+    """A sample of it would be empty, or five of it."""
+    made = larger(3, sequences=1, length=(400, 400), labels=4, attributes=300, per_token=(2, 4), noise=0.7)
+    problem, w, steps = solve(made, gap=1e-6)
+    assert len(steps) < 40

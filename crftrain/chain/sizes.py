@@ -15,6 +15,7 @@ class Met(NamedTuple):
     n_occurrences: int
     n_touched: int  # weights of these
     listed_bytes: int
+    n_tokens_squared: int  # the sum over sequences
 
     @classmethod
     def of(cls, corpus, layout):
@@ -22,7 +23,8 @@ class Met(NamedTuple):
         touched = int(np.diff(layout.ptr)[nodes.attr].sum())
         if pairs is not None and len(pairs.attr):
             touched += int(np.diff(layout.pair_ptr)[pairs.attr].sum())
-        return cls(len(nodes.attr), touched, listed_bytes(corpus, layout))
+        lengths = np.diff(corpus.seq).astype(np.int64)
+        return cls(len(nodes.attr), touched, listed_bytes(corpus, layout), int(lengths @ lengths))
 
 
 def sizes(corpus, layout):

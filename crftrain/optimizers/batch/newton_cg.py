@@ -6,8 +6,8 @@
     2. CG ends when |r| fell to FALL of what it was or, far from the optimum, its k-th product brought less than C / k of what
        all of them brought (Nash and Sofer), or after MOST, since without l2 gains need not shrink; near it after RUN products,
        to go on in the next step if the model holds (_trust)
-    3. far from the optimum H is that of a sample: with x = gap / gap at zero, SHARE (NEAR / x)^POWER of the sequences,
-       drawn in proportion to their doubts, sum_t 1 - sum_j P(y_t = j)^2, and weighted by 1 / chance
+    3. far from the optimum H is that of a sample: with x = gap / gap at zero, SHARE (NEAR / x)^POWER of the sequences, FEWEST at
+       least, drawn in proportion to their doubts, sum_t 1 - sum_j P(y_t = j)^2, and weighted by 1 / chance
     4. from x = LATE on CG is preconditioned by the root of the Hessian's diagonal at that point     (_diagonal)
     5. where weights are few, by the directions of the CG before as well                             (_pairs)
 
@@ -41,7 +41,7 @@ from ._subsample import draw
 from ._trust import Scalars, Steihaug, TrustRegion
 
 C, FALL, MOST, RUN, LATE = 0.5, 0.2, 200, 20, 1e-3
-LARGE, SHARE, NEAR, POWER = 100, 0.2, 0.02, 0.5
+LARGE, SHARE, NEAR, POWER, FEWEST = 100, 0.2, 0.02, 0.5, 20
 
 
 def kept_sequences(cache, n, n_bytes):
@@ -124,6 +124,8 @@ class NewtonCG(Optimiser):
 
     def _draw(self):
         share = SHARE * (NEAR / max(self.ratio, 1e-300)) ** POWER if self.share == "auto" else self.share
+        if self.share == "auto":  # an empty sample has no curvature, and one of two or three is often far off
+            share = max(share, FEWEST / len(self.doubts))
         self.curvature.sample(np.ones(len(self.doubts)) if share >= 1 else draw(self.doubts, share, self.rng))
 
     def _product(self, v, out):

@@ -5,16 +5,19 @@ Before the first step counts decide, the first of these that applies:
     l1 above 0, lambda = 0                      owlqn
     l1 above 0                                  sag, if it fits without entries of several sequences; else owlqn
     more than THREADS threads                   newton-cg, whose passes all threads share, if it fits
+    the mean squared length is above UNEVEN times the squared mean
+                                                the same: a few sequences that are very much longer than the others are what sag draws, so
+                                                that its passes take a hundred times as long
     sag fits into --max-memory                  sag; where its table takes too much, with 2, 4, .. MOST sequences in an entry, as long as
                                                 there are FEWEST entries
     newton-cg fits                              newton-cg, keeping for its products what fits
     else                                        lbfgs, whatever it takes: it takes the least
 
 While sag runs its own estimate of the distance decides, pass by pass. It falls by a factor, the same for many passes; from
-the last WINDOW of them the passes that are left to GOAL follow. Where these are more than SLOW, as they are on few long
-sequences with few attributes, or where twice as many passes have not come nearer, newton-cg goes on from the weights that
-sag has reached; under l1 sag goes on, since there neither newton-cg nor owlqn gets on better. Nothing here looks at a clock or at what
-memory is free, so the same command has the same bytes.
+the last WINDOW of them the passes that are left to GOAL follow. Where these are more than SLOW, AGAIN times in a row, as they are on
+few long sequences with few attributes, or where twice as many passes have not come nearer, newton-cg goes on from the weights that
+sag has reached, or from none where these are no better; under l1 sag goes on, since there neither newton-cg nor owlqn gets on better.
+Nothing here looks at a clock or at what memory is free, so the same command has the same bytes.
 """
 
 import math
@@ -30,8 +33,8 @@ from ..average import sag
 from ..base import Algorithm, Optimiser, Option, counted
 from ..batch import lbfgs, newton_cg, owlqn
 
-THREADS, MOST, FEWEST = 2, 64, 500
-FIRST, WINDOW, SLOW, GOAL = 20, 10, 100, 1e-3
+THREADS, MOST, FEWEST, UNEVEN = 2, 64, 500, 600
+FIRST, WINDOW, SLOW, AGAIN, GOAL = 20, 10, 100, 3, 1e-3
 GIGABYTE = 1 << 30
 NAMES = ("sag", "newton-cg", "lbfgs", "owlqn")
 ALGORITHMS = {"sag": sag.ALGORITHM, "newton-cg": newton_cg.ALGORITHM, "lbfgs": lbfgs.ALGORITHM, "owlqn": owlqn.ALGORITHM}
@@ -46,6 +49,8 @@ def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0):
     newton = newton_options(facts, room)
     if threads > THREADS and newton is not None:
         return "newton-cg", newton, f"for {threads} threads"
+    if facts.n_sequences * facts.n_tokens_squared > UNEVEN * facts.n_tokens**2 and newton is not None:
+        return "newton-cg", newton, "for a few sequences that are very much longer than the others"
     batch = 1
     while batch <= MOST and (batch == 1 or facts.n_sequences >= batch * FEWEST):
         need = sum(sag.ALGORITHM.memory(facts, {**sag.ALGORITHM.defaults(), "batch": batch}).values())
@@ -65,6 +70,13 @@ def newton_options(facts, room):
         return None
     kept = kept_bytes(facts.n_tokens, facts.n_labels)
     return {"cache": float(facts.n_sequences if kept <= room - least else int(facts.n_sequences * (room - least) / kept))}
+
+
+def passes_left(seen, back, stuck):
+    """To GOAL, at the rate of the WINDOW passes that ended so many passes ago; where there is none, infinitely many if it is stuck."""
+    recent = seen[len(seen) - back - WINDOW - 1 : len(seen) - back]
+    rate = max((recent[k] - recent[-1]) / (WINDOW - k) for k in (0, WINDOW // 2))  # which still gets better at first
+    return (recent[-1] - math.log(GOAL)) / rate if rate > 0 else math.inf if stuck else 0
 
 
 class Auto(Optimiser):
@@ -102,17 +114,23 @@ class Auto(Optimiser):
         distance = (step.objective - max(0.0, bound)) / step.objective if step.objective > 0 and math.isfinite(bound) else 0.0
         self.passes += 1
         self.seen.append(math.log(max(distance, 1e-300)))
-        if self.passes < FIRST or len(self.seen) <= WINDOW or distance <= GOAL:
+        if self.passes < FIRST or len(self.seen) < WINDOW + AGAIN or distance <= GOAL:
             return
-        recent, half = list(self.seen)[-WINDOW - 1 :], WINDOW // 2
-        rate = max((recent[k] - recent[-1]) / (WINDOW - k) for k in (0, half))  # which still gets better at first
         stuck = len(self.seen) == self.seen.maxlen and min(self.seen) == self.seen[0]  # while it swings the estimate may rise for a time
-        left = (recent[-1] - math.log(GOAL)) / rate if rate > 0 else math.inf if stuck else 0
+        left = min(passes_left(list(self.seen), back, stuck) for back in range(AGAIN))
+        if left > SLOW and self.objective.l2 and not self.objective.l1:
+            self._leave(f"would take {left:,.0f} passes more" if left < 10_000 else "gets no nearer")
+
+    def _leave(self, why):
+        """newton-cg from sag's weights, or from zero."""
         options = newton_options(self.facts, self.max_memory * GIGABYTE)
-        if left > SLOW and options is not None and self.objective.l2 and not self.objective.l1:
-            why = f"would take {left:,.0f} passes more" if left < 10_000 else "gets no nearer"
-            self.told.append(f"algorithm: newton-cg from here on, as sag {why}")
-            self._turn_to("newton-cg", options)
+        if options is None:
+            return
+        if not self.objective.objective(self.w) < self.objective.objective(np.zeros_like(self.w)):
+            self.w[:] = 0
+            why += ", and is no better than zero weights"
+        self.told.append(f"algorithm: newton-cg from here on, as sag {why}")
+        self._turn_to("newton-cg", options)
 
     def solution(self):
         return self.inner.solution()
