@@ -116,8 +116,6 @@ def evaluate(ctx, files, gold, predicted, chunks, scheme, as_json, calibration, 
     """
     import json
 
-    from ..report import intervals
-    from ..report.worst import worst_as_json
     from ..tagging.evaluate import Evaluation
     from ..tagging.tagged import read_columns
     from ..text.read import runs
@@ -134,10 +132,15 @@ def evaluate(ctx, files, gold, predicted, chunks, scheme, as_json, calibration, 
     read_columns(evaluation, stream, gold=gold, predicted=predicted, sure=sure, scheme=scheme)
     if not evaluation.n_tokens:
         raise DataError(", ".join(files) or "<stdin>", "no tokens", "lines whose last two columns are gold and predicted labels")
-    found = intervals.intervals(evaluation) if interval else None
+    if interval:
+        from ..report import intervals
+
+        found = intervals.intervals(evaluation)
     if as_json:
         more = {"intervals": intervals.as_json(found)} if interval else {}
         if errors is not None:
+            from ..report.worst import worst_as_json
+
             more["worst"] = worst_as_json(evaluation, _rows(evaluation, kept), errors)
         click.echo(json.dumps({**evaluation.as_json(), **more}, ensure_ascii=False))
         return

@@ -7,9 +7,7 @@ from libc.string cimport memcmp
 
 from ..text._texts cimport Text
 from ..text._lines cimport Rest, next_line
-from ..text._strings cimport Growing, StringTable, hash_of, taken
-
-import numpy as np
+from ..text._strings cimport Growing, StringTable, hash_of, zeros
 
 
 cdef class TwoColumns:
@@ -22,7 +20,7 @@ cdef class TwoColumns:
         self.names, self.text = StringTable(), Growing()
 
     def take(self, bytes text, int width, int first, int second):
-        """int32[n, 2], the numbers in the two columns of each line, -1 after each sentence; None where a line is not of that many columns,
+        """int32[2 n], the numbers in the two columns of each line, -1 after each sentence; None where a line is not of that many columns,
         or has probabilities."""
         cdef bint plain
         self.numbers = Growing()
@@ -30,7 +28,7 @@ cdef class TwoColumns:
         self.text.push(PyBytes_AsString(text), PyBytes_Size(text))
         with nogil:
             plain = self.read(width, first, second)
-        return taken(self.numbers, np.int32).reshape(-1, 2) if plain else None
+        return None if not plain else memoryview(self.numbers).cast("i") if self.numbers.used else zeros(0, "i")
 
     cdef int read(self, int width, int first, int second) except -1 nogil:
         """Whether all lines are plain."""

@@ -16,16 +16,17 @@ A found chunk is correct if a gold chunk of the same type starts and ends with i
     1) opens: both sides start a chunk of one type    closes: both sides end theirs    breaks: one side ends alone, or types part
     2) keep the positions where any of these happens; a chunk is correct iff it opens at one and closes at the very next
 
-Everything is counted on whole arrays with a boundary O after each sequence, lazily, when a result is asked for.
+Everything is counted in one scan (_tally.pyx) with a boundary O after each sequence, lazily, when a result is asked for.
 Reference: Tjong Kim Sang and Buchholz 2000, section 4; chunk representations: Tjong Kim Sang and Veenstra 1999.
 """
 
 from array import array
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
-from .by_sequence import BySequence
+from ._tally import Rules, parted, tally
 
 _TAGS = "O.BIES[]"  # the tags that rules name; any other is the last row and column of the tables
 ALIASES = {"M": "I", "L": "E", "U": "S", "W": "S"}
@@ -38,20 +39,25 @@ WIDTH = 80  # of a terminal
 
 
 def _tables():
-    """(start, end, inside): bool [tag][next tag] twice, and whether a tag is a part of chunks."""
-    start, end = np.zeros((2, _OTHER + 1, _OTHER + 1), bool)
-    for pair in _STARTS_AT.split():
-        start[_TAGS.index(pair[0]), _TAGS.index(pair[1])] = True
-    for pair in _ENDS_AT.split():
-        end[_TAGS.index(pair[0]), _TAGS.index(pair[1])] = True
-    for tag in "[]S":
-        start[:, _TAGS.index(tag)] = end[_TAGS.index(tag), :] = True
-    inside = np.ones(_OTHER + 1, bool)
-    inside[[_TAGS.index("O"), _TAGS.index(".")]] = False
-    return start, end, inside
+    """(start, end, inside): bytes 0 or 1, [tag][next tag] twice, and whether a tag is a part of chunks."""
+    n = _OTHER + 1
+    start, end = bytearray(n * n), bytearray(n * n)
+    for table, pairs in ((start, _STARTS_AT), (end, _ENDS_AT)):
+        for pair in pairs.split():
+            table[_TAGS.index(pair[0]) * n + _TAGS.index(pair[1])] = True
+    for k in map(_TAGS.index, "[]S"):
+        start[k::n] = end[k * n : (k + 1) * n] = b"\1" * n
+    return start, end, bytearray(tag not in "O." for tag in [*_TAGS, "other"])
 
 
 _START, _END, _INSIDE = _tables()
+
+
+@cache
+def _rules():
+    """The same as arrays."""
+    start, end, inside = (np.frombuffer(table, bool) for table in (_START, _END, _INSIDE))
+    return start.reshape(len(inside), -1), end.reshape(len(inside), -1), inside
 
 
 def _split(label):
@@ -143,14 +149,12 @@ class Evaluation:
             store.append(0)
 
     def add_numbered(self, names, pairs):
-        """Sequences as int[n, 2] of gold and predicted labels, numbers of names (a StringTable), and -1 after each sequence."""
+        """Sequences as int32[2 n], gold and predicted label side by side, numbers of names (a StringTable), and -1 after each sequence."""
         self._counts = None
-        number = np.array([self._number[name.decode()] for name in names.names()] + [0], np.intc)  # the last is that of -1
-        ends = np.flatnonzero(pairs[:, 0] < 0)
-        first = np.concatenate([[0], ends + 1])[: len(ends)] + len(self._gold)
-        self._first.frombytes(first.astype(np.int64).tobytes())
-        for store, column in ((self._gold, 0), (self._predicted, 1)):
-            store.frombytes(number[pairs[:, column]].tobytes())
+        number = array("i", [self._number[name.decode()] for name in names.names()])
+        found = parted(pairs, number, len(self._gold))
+        for store, numbers in zip((self._gold, self._predicted, self._first), found, strict=True):
+            store.frombytes(numbers.cast("B"))
 
     @property
     def n_tokens(self):
@@ -201,6 +205,8 @@ class Evaluation:
 
     def by_sequence(self):
         """BySequence: the same numbers apart for each sequence."""
+        from .by_sequence import BySequence
+
         first, gold, predicted = np.array(self._first), np.array(self._gold), np.array(self._predicted)
         kinds, gold_spans, found_spans = self._counted.spans()
         return BySequence(list(self._number), first, gold, predicted, kinds, gold_spans, found_spans)
@@ -208,7 +214,7 @@ class Evaluation:
     @property
     def _counted(self):
         if self._counts is None:
-            self._counts = _Counts(list(self._number), np.array(self._gold), np.array(self._predicted), np.array(self._first))
+            self._counts = _Counts(list(self._number), self._gold, self._predicted)
         return self._counts
 
     def report(self):
@@ -266,57 +272,38 @@ def _conlleval(score):
 class _Counts:
     """Everything that is counted, from label numbers; gold and predicted have a boundary (0) after each sequence."""
 
-    def __init__(self, names, gold, predicted, first):
+    def __init__(self, names, gold, predicted):
         self._names = [_NAMELESS if name is None else name for name in names]
         self._gold, self._predicted = gold, predicted
-        hit = (gold == predicted) & (gold > 1)  # 0 is no token, 1 no label
-        self.hits = int(hit.sum())
-        wrong = ~hit & (gold > 0)
-        self.whole = len(first) - int(np.logical_or.reduceat(wrong, first).sum()) if len(first) else 0
-        self.labels = self._scores(self._names, gold, predicted, gold[hit], skip=2)
-        self._count_chunks(names)
+        kinds = _Numbers({"": 0})
+        self._tag, self._kind = array("i"), array("i")  # of each label
+        for tag, kind in map(_split, names):
+            self._tag.append(tag)
+            self._kind.append(kinds[kind])
+        self._kinds = list(kinds)
+        rules = Rules(_START, _END, _INSIDE, self._tag, self._kind)
+        self.hits, self.whole, labels, chunks = tally(gold, predicted, rules, len(kinds))
+        self.labels = self._scores(self._names[2:], labels[2:])
+        self.types = self._scores(self._kinds, chunks)
+        self.chunk = Score(*map(sum, zip(*chunks, strict=True)))
 
-    def _scores(self, names, gold, found, correct, skip=0):
-        """{name: Score} from numbers, sorted by name, without what occurs nowhere."""
-        rows = [np.bincount(numbers, minlength=len(names)).tolist() for numbers in (gold, found, correct)]
-        scores = {name: Score(*row) for name, *row in list(zip(names, *rows, strict=True))[skip:] if row[0] or row[1]}
-        return dict(sorted(scores.items()))
-
-    def _count_chunks(self, names):
-        kinds, tag, kind = _Numbers({"": 0}), [], []
-        for name in names:
-            number, text = _split(name)
-            tag.append(number)
-            kind.append(kinds[text])
-        tag, kind = np.array(tag), np.array(kind)
-        gold_kind, found_kind = kind[self._gold], kind[self._predicted]
-        gold_start, gold_end = borders(tag[self._gold], gold_kind)
-        found_start, found_end = borders(tag[self._predicted], found_kind)
-        self._borders = list(kinds), (gold_start, gold_end, gold_kind), (found_start, found_end, found_kind)
-        # 1)
-        same = gold_kind == found_kind
-        opens = gold_start & found_start & same
-        closes = gold_end & found_end & _before(same, True)
-        breaks = (gold_end != found_end) | ~same
-        # 2) the type of a closed chunk is the one of its last token; what the end of the data leaves open is closed by it
-        event = np.flatnonzero(opens | closes | breaks)
-        closed = event[1:][opens[event[:-1]] & closes[event[1:]]]
-        correct = _before(gold_kind, 0)[closed]
-        if len(event) and opens[event[-1]]:
-            correct = np.append(correct, gold_kind[-1])
-        self.types = self._scores(list(kinds), gold_kind[gold_start], found_kind[found_start], correct)
-        self.chunk = Score(int(gold_start.sum()), int(found_start.sum()), len(correct))
+    def _scores(self, names, rows):
+        """{name: Score}, sorted by name, without what occurs nowhere."""
+        return dict(sorted((name, Score(*row)) for name, row in zip(names, rows, strict=True) if row[0] or row[1]))
 
     def spans(self):
         """(names of types, gold, found): the chunks as int arrays [3][n] of their first token, their end and their type."""
-        kinds, *sides = self._borders
-        border = self._gold == 0  # a sequence ends whatever tags no rule names leave open
-        return kinds, *(_spans(starts, ends | border, kind) for starts, ends, kind in sides)
+        border, sides = np.array(self._gold) == 0, []  # a sequence ends whatever tags no rule names leave open
+        tag, kind = np.array(self._tag), np.array(self._kind)
+        for numbers in map(np.array, (self._gold, self._predicted)):
+            starts, ends = borders(tag[numbers], kind[numbers])
+            sides.append(_spans(starts, ends | border, kind[numbers]))
+        return self._kinds, *sides
 
     def pairs(self):
         """{(gold label, predicted label): tokens} for the pairs that occur."""
         size = len(self._names)
-        key, count = np.unique(self._gold.astype(np.int64) * size + self._predicted, return_counts=True)
+        key, count = np.unique(np.array(self._gold, np.int64) * size + np.array(self._predicted), return_counts=True)
         pairs = zip((key // size).tolist(), (key % size).tolist(), count.tolist(), strict=True)
         return {(self._names[gold], self._names[predicted]): n for gold, predicted, n in pairs if gold}
 
@@ -331,9 +318,9 @@ def _before(numbers, first):
 
 def borders(tag, kind):
     """(starts, ends): whether a chunk starts at t, and whether one ends between t-1 and t."""
-    last = _before(tag, 0)
+    (start, end, inside), last = _rules(), _before(tag, 0)
     changed = kind != _before(kind, 0)
-    return _START[last, tag] | (_INSIDE[tag] & changed), _END[last, tag] | (_INSIDE[last] & changed)
+    return start[last, tag] | (inside[tag] & changed), end[last, tag] | (inside[last] & changed)
 
 
 def chunk_rules(labels):
@@ -341,10 +328,10 @@ def chunk_rules(labels):
 
     Label L is none: what stands before the first token and behind the last.
     """
-    tag, kind = zip(*map(_split, [*labels, None]), strict=True)
+    (start, end, inside), (tag, kind) = _rules(), zip(*map(_split, [*labels, None]), strict=True)
     tag, changed = np.array(tag), np.array([[a != b for b in kind] for a in kind])
-    starts = _START[tag[:, None], tag] | (_INSIDE[tag] & changed)
-    return starts, _END[tag[:, None], tag] | (_INSIDE[tag][:, None] & changed)
+    starts = start[tag[:, None], tag] | (inside[tag] & changed)
+    return starts, end[tag[:, None], tag] | (inside[tag][:, None] & changed)
 
 
 def _spans(starts, ends, kind):
