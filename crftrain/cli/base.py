@@ -1,5 +1,6 @@
 """What commands share: how their options are found, explained and completed; input and output."""
 
+import os
 import sys
 
 import click
@@ -31,6 +32,14 @@ class Command(click.Command):
         """Sentences on an option that this command has not."""
         told = migrants.hint(self.name, flag)
         return [told] if told else []
+
+    def refuse_values(self, ctx, paths):
+        """Wrong usage where a file is named that is not there, and is an option's value as CRFsuite's -p takes them."""
+        for path in paths:
+            name, equals, _ = path.partition("=")
+            if equals and name.replace("_", "").replace(".", "").isalnum() and not os.path.exists(path):
+                told = self.explain("--" + name.replace("_", "-").replace(".", "-"))
+                raise click.UsageError(" ".join([f"{path}: there is no such file; options begin with a hyphen.", *told]), ctx)
 
 
 def column_option(name, default, help):

@@ -92,6 +92,7 @@ def learn(ctx, train, algorithm, quiet, verbose, stream, dry_run, **settings):
 
     if dry_run and stream:
         raise click.UsageError("--dry-run reads everything, which --stream does not", ctx)
+    ctx.command.refuse_values(ctx, train)
     options = {option.name: settings.pop(option.name) for option in ctx.meta["algorithm"].options}
     settings = asked(ctx, paths=train, algorithm=ctx.meta["algorithm"], options=options, stream=stream, **settings)
     run = reporting(run) if settings.report else run

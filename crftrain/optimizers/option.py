@@ -61,6 +61,8 @@ class Option:
             value = self.kind(text)
         except (TypeError, ValueError):
             value = math.nan
+        if self.kind is int and abs(value) > LARGEST:
+            raise ValueError(f"{str(text)[:24]!r} is not a whole number <= {LARGEST}")
         if not self._allows(value):
             raise ValueError(f"{text!r} is not {self.range}")
         return value

@@ -5,108 +5,27 @@
     Encoder        data to tag or to score, with the names of a Vocabulary; what it does not know is dropped
     expand         what a template makes of sentences, in CRFsuite's item format
 
-A corpus is three nested runs: sequences are runs of tokens, tokens are runs of occurrences of attributes. An occurrence takes 4
-bytes, and 8 more for its value only where some value is not 1. The loops are in _encode.pyx and _items.pyx; here is decided what
-lines must look like.
+What they become is in corpus.py, the loops are in _encode.pyx and _items.pyx; here is decided what lines must look like.
 """
-
-from __future__ import annotations
 
 import re
 import threading
-from dataclasses import dataclass
 from itertools import islice
-
-import numpy as np
 
 from ..errors import DataError, TemplateError
 from ._encode import Columns
 from ._items import Items
 from ._strings import StringTable
-from .forms import Form, hint, hinted
+from .corpus import Corpus, Observations, Vocabulary, corpus_of
+from .forms import hint, hinted
 from .rare import without_rare
 from .read import columns, runs, sentences, source_name
-from .template import Template
-
-TYPE_CHECKING = False  # as typing has it, which is not worth its loading
-
-if TYPE_CHECKING:
-    from .legal import Legal
 
 __all__ = ["Corpus", "CorpusBuilder", "Encoder", "Observations", "StringTable", "Vocabulary", "expand", "read_corpus"]
 
 NO_SENTENCES = "no sentences", "one token a line and a blank line after each sentence"
 SAMPLE = 1000  # sentences that a template is chosen by
 TOLD = 5000  # sentences, after which it is told how many have been read
-
-
-@dataclass
-class Observations:
-    """Occurrences of attributes: token t has attr[ptr[t]:ptr[t+1]]."""
-
-    ptr: np.ndarray  # int64[T+1]
-    attr: np.ndarray  # int32[N]
-    value: np.ndarray | None  # float64[N]; None: all 1
-
-
-@dataclass
-class Corpus:
-    """Sequences as numbers: sequence i is tokens seq[i] .. seq[i+1]-1."""
-
-    seq: np.ndarray  # int64[n+1]
-    label: np.ndarray  # int32[T], -1: none, or not one of the vocabulary
-    nodes: Observations  # attributes that go with a label
-    pairs: Observations | None  # attributes that go with a label pair; the first token of a sequence has none
-    n_labels: int
-
-    @property
-    def n_sequences(self):
-        return len(self.seq) - 1
-
-    @property
-    def n_tokens(self):
-        return len(self.label)
-
-    def arrays(self):
-        """All that it consists of."""
-        yield from (self.seq, self.label)
-        for observations in (self.nodes, self.pairs):
-            if observations is not None:
-                yield from (array for array in (observations.ptr, observations.attr, observations.value) if array is not None)
-
-    def take(self, sequences):
-        """The corpus of some of the sequences, in the order given."""
-        tokens, seq = _ranges(self.seq, sequences)
-        pairs = None if self.pairs is None else _take_tokens(self.pairs, tokens)
-        return Corpus(seq, self.label[tokens], _take_tokens(self.nodes, tokens), pairs, self.n_labels)
-
-
-def _take_tokens(observations, tokens):
-    occurrences, ptr = _ranges(observations.ptr, tokens)
-    value = None if observations.value is None else observations.value[occurrences]
-    return Observations(ptr, observations.attr[occurrences], value)
-
-
-def _ranges(ptr, chosen):
-    """(all of ptr[i] .. ptr[i+1]-1 for the chosen i, the new ptr)."""
-    size = ptr[chosen + 1] - ptr[chosen]
-    new = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
-    return np.repeat(ptr[chosen] - new[:-1], size) + np.arange(new[-1]), new
-
-
-@dataclass(eq=False)
-class Vocabulary:
-    """The names behind the numbers, and how the data they were found in look; equal to itself alone."""
-
-    labels: list  # of str, in order of first appearance
-    attributes: StringTable
-    pair_attributes: StringTable
-    template: Template | None  # None: items
-    format: str  # "conll" or "items"
-    n_columns: int  # of the training data, the label included; 0 for items, and where the template alone says what there has to be
-    label_column: int  # from 0; 0 for items, -1 where n_columns is 0
-    form: Form | None = None  # what is read as columns, if not columns
-    legal: Legal | None = None  # which labellings there are; None: all
 
 
 def read_corpus(paths, *, template=None, format="conll", label_column=-1, encoding="utf-8", min_freq=0, look=None, form=None, told=None):
@@ -243,7 +162,7 @@ class CorpusBuilder:
             self._choose()
         v = self.vocabulary
         v.labels += [self._labels.name(j).decode() for j in range(len(v.labels), len(self._labels))]
-        return _corpus(self._builder, v)
+        return corpus_of(self._builder, v)
 
 
 def _settle_columns(vocabulary, sentence, label_column):
@@ -253,9 +172,13 @@ def _settle_columns(vocabulary, sentence, label_column):
     if look_like_items(sentence.lines):
         finding = "lines of CRFsuite's items, a label and attributes with tabs between"
         raise DataError(sentence.place(), finding, "the same columns on each line (--format items reads items)")
-    n = len(columns(sentence.lines[0]))
+    line = sentence.lines[0]
+    n = len(columns(line))
     if n < 2:
-        raise DataError(sentence.place(), "1 column", "at least 2, one of them the label" + hint(sentence.lines[0]))
+        parted = " (spaces or tabs part columns, commas do not)" if b"," in line or b";" in line else hint(line)
+        raise DataError(sentence.place(), "1 column", "at least 2, one of them the label" + parted)
+    if len(sentence.lines) == 1 and b"\r" in line and len({len(columns(part)) for part in line.split(b"\r")} - {0}) == 1:
+        raise DataError(sentence.place(), "carriage returns within the line, each part of it like a line", "line ends of \\n or \\r\\n")
     label = label_column + n if label_column < 0 else label_column
     if not 0 <= label < n:
         raise DataError(sentence.place(), f"no column {label_column} for the label", f"{-n} to {n - 1}")
@@ -267,12 +190,6 @@ def _settle_columns(vocabulary, sentence, label_column):
 def _as_in(first, sentence, n):
     """What is expected of lines when the first sentence has n columns."""
     return f"{n} as on " + (f"line {first.number}" if first.source == sentence.source else first.place()) + hint(first.lines[0])
-
-
-def _corpus(builder, vocabulary):
-    seq, label, ptr, attr, value, pair_ptr, pair_attr = builder.take()
-    pairs = Observations(pair_ptr, pair_attr, None) if vocabulary.template is not None and vocabulary.template.bigrams else None
-    return Corpus(seq, label, Observations(ptr, attr, value), pairs, len(vocabulary.labels))
 
 
 class Encoder:
@@ -315,7 +232,7 @@ class Encoder:
             except BaseException:
                 self._builder.take()  # half a sentence must not become part of the next one
                 raise
-            return _corpus(self._builder, self._vocabulary)
+            return corpus_of(self._builder, self._vocabulary)
 
     def has_gold(self, sentence):
         """Whether the lines of the sentence's source carry a gold label."""

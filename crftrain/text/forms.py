@@ -203,6 +203,8 @@ def hint(line):
         return " (--comments '#' skips such lines; --format conllu reads CoNLL-U)"
     if line.startswith(b"-DOCSTART-"):
         return " (--comments -DOCSTART- skips such lines)"
+    if line.startswith(b"\t") or b"\t\t" in line:
+        return " (--tabs: cells may be empty)"
     return ""
 
 

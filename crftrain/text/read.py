@@ -20,6 +20,7 @@ from itertools import islice
 from ..errors import DataError
 from ._strings import line_ends
 from ._utf8 import whole
+from .binary import kind
 from .pieces import Piece, first_line, is_inside
 
 BLOCK = 1 << 17  # bytes asked for at a time
@@ -176,7 +177,7 @@ def check(sentence):
         except UnicodeDecodeError as error:
             fault = _finding(error, "utf-8")
         if fault:
-            raise DataError(sentence.place(i), fault, "text in utf-8 (--encoding names another)")
+            raise DataError(sentence.place(i), kind(sentence.source) or fault, "text in utf-8 (--encoding names another)")
 
 
 def open_input(path):
@@ -324,7 +325,7 @@ def decoded(file, path, encoding):
             yield data
         else:
             yield data[: data.rfind(b"\n") + 1]
-            raise DataError(f"{source}:{n_lines + data.count(10) + 1}", fault, expectation)
+            raise DataError(f"{source}:{n_lines + data.count(10) + 1}", kind(source) or fault, expectation)
 
 
 def _checked(decoder, held, chunk):

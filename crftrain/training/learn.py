@@ -6,15 +6,18 @@
 """
 
 import time
+import warnings
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
+from ..errors import CrftrainWarning
 from ..model import model
 from ..text import template as templates
 from ..text.encode import read_corpus
 from ..text.forms import detected
+from ..text.read import source_name
 from . import lines
 from .constrained import learn_legally
 from .events import SILENT, Log, Observers, last_event
@@ -22,6 +25,8 @@ from .heldout import HeldOutData
 from .kept import Kept
 from .temperature import fitted
 from .train import describe, numbered, train
+
+ODD = 100  # tokens of what is the only sentence
 
 
 def learn(settings, observer=SILENT):
@@ -91,12 +96,27 @@ def read(settings, observer=SILENT, kept=None):
     kept = kept or Kept(settings)
     look, told = kept.look if kept.wanted else None, observer.reading
     corpus, vocabulary = read_corpus(settings.paths, **asked(settings, observer), min_freq=settings.min_freq, look=look, told=told)
+    _doubt(settings, corpus)
     if settings.rules:
         corpus, legal = learn_legally(corpus, vocabulary, settings.rules, kept.place, settings.on_illegal)
         kept.keep(legal)
     if told := templates.choice(vocabulary.template):
         observer.say(told)
     return corpus, vocabulary
+
+
+def _doubt(settings, corpus):
+    """Warnings of what can be learnt from, and is seldom meant."""
+    first = source_name(settings.paths[0])
+    if corpus.n_sequences == 1 and corpus.n_tokens > ODD:
+        told = f"{first}: one sentence of {corpus.n_tokens:,} tokens; a blank line ends a sentence"
+        warnings.warn(told, CrftrainWarning, stacklevel=2)
+    if not len(corpus.nodes.attr):
+        why = f"none occurs {settings.min_freq:,} times (--min-freq)" if settings.min_freq > 1 else "the lines have none"
+        why = "items have tabs between them, and no line has a tab" if settings.format == "items" and settings.min_freq <= 1 else why
+        warnings.warn(f"{first}: no token has an attribute to learn from: {why}", CrftrainWarning, stacklevel=2)
+    if twice := next((path for k, path in enumerate(settings.paths) if path in settings.paths[:k] and path != "-"), None):
+        warnings.warn(f"{twice} is named twice, and counts twice", CrftrainWarning, stacklevel=2)
 
 
 def prepare(settings, observer=SILENT):
