@@ -13,4 +13,4 @@ CRFTRAIN_SIMD=base "$python" tests/golden.py --within "$PWD" > hashes
 "$python" -m pytest -q -p no:cacheprovider --deselect tests/test_stream.py::test_a_signal_before_the_first_sentence_writes_nothing \
     tests/attacks/test_hostile_models.py tests/test_kernels.py tests/test_simd.py tests/test_problem.py tests/test_tangent.py tests/test_listing.py \
     tests/test_container.py tests/test_model.py tests/test_stream.py tests/test_encode.py tests/test_tag.py tests/test_plain.py tests/test_readers.py \
-    tests/test_evaluate.py tests/test_elastic.py tests/test_order_free.py tests/test_shards.py tests/test_constrained.py
+    tests/test_evaluate.py tests/test_elastic.py tests/test_order_free.py tests/test_shards.py tests/test_constrained.py tests/test_arcs.py
