@@ -14,7 +14,9 @@ from test_read import Dribble, Stdin
 from crftrain import optimizers
 from crftrain.errors import DataError
 from crftrain.model.model import load
-from crftrain.tagging.tag import Output, Tagger, tag_stream
+from crftrain.tagging.query import Query
+from crftrain.tagging.stream import tag_stream
+from crftrain.tagging.tag import Output, Tagger
 from crftrain.text.read import blocks, runs
 from crftrain.training.learn import learn
 from crftrain.training.settings import Settings
@@ -103,7 +105,8 @@ def test_tables_that_start_anew_change_nothing(model):
 
 
 def test_only_what_is_plain_goes_the_compiled_way(model):
-    for asked in ({"score": True}, {"marginals": "best"}, {"n": 2}, {"posterior": True}, {"known": True}, {"confidence": 0.5}):
+    queries = {"query": Query(n=2)}, {"query": Query(posterior=True)}
+    for asked in ({"score": True}, {"marginals": "best"}, *queries, {"known": True}, {"confidence": 0.5}):
         assert not Tagger(model, output=Output(**asked)).plain
     assert not Tagger(model, encoding="latin-1").plain
 

@@ -9,8 +9,9 @@ import pytest
 
 from crftrain.errors import DataError
 from crftrain.model.model import load
-from crftrain.tagging import tag as tagging
-from crftrain.tagging.tag import Output, Tagger, tag_stream
+from crftrain.tagging import stream as tagging
+from crftrain.tagging.stream import tag_stream
+from crftrain.tagging.tag import Output, Tagger
 from crftrain.text.read import Sentence, sentences
 from crftrain.training.heldout import HeldOutData, score_corpus
 from crftrain.training.learn import learn

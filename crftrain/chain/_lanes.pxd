@@ -18,6 +18,8 @@ cdef class Lanes:
     cdef double[::1] edge               # [arcs][LANES]
     cdef double[::1] vectors            # v and b
     cdef bint fit(self, int64_t T) noexcept nogil
+    cdef bint gather_all(self, const Weights* W, const Tokens* s, const int64_t* member, int n, int64_t T, int64_t* length,
+                         double* one) noexcept nogil
     cdef void load(self, const Tokens* s, int64_t i, int lane, int64_t T, double* log_z) noexcept nogil
     cdef void rest(self, int lane, int64_t first, int64_t T) noexcept nogil
     cdef void go_forward(self, const Weights* W, int64_t T, int64_t* length) noexcept nogil

@@ -71,24 +71,12 @@ cdef class Lanes:
         cdef int64_t length[LANES]
         cdef int64_t T = s.seq[member[0] + 1] - s.seq[member[0]], t, i
         cdef int lane
-        cdef bint limited, some = False
+        cdef bint some
         cdef Lattice* X = self.X
         if not lattice_fit(X, T, False) or not self.fit(T):
             losses[member[0]] = NAN
             return member[0]
-        for lane in range(LANES):
-            length[lane] = 0
-            if lane < n:
-                i = member[lane]
-                length[lane] = s.seq[i + 1] - s.seq[i]
-                gather(W, s, i, X)
-                one[lane] = -path_score(W, s, i, X, s.label + s.seq[i])
-                if tame_nodes(W, length[lane], X, &limited) and W.tame:
-                    self.load(s, i, lane, length[lane], &one[lane])
-                else:
-                    length[lane] = -length[lane]
-                some = some or limited
-            self.rest(lane, max(0, length[lane]), T)
+        some = self.gather_all(W, s, member, n, T, length, one)
         self.go_forward(W, T, length if some else NULL)
         for lane in range(n):
             if length[lane] < 0:
@@ -115,6 +103,28 @@ cdef class Lanes:
             round_residual(X, s.seq[i + 1] - s.seq[i], False, scale, magic)
             part.add(i, X)
         return -1
+
+    cdef bint gather_all(self, const Weights* W, const Tokens* s, const int64_t* member, int n, int64_t T, int64_t* length,
+                         double* one) noexcept nogil:
+        """x of n sequences in their lanes; their lengths, negative for those that go alone; the losses as far as these say. Whether
+        somewhere not everything is legal."""
+        cdef int64_t i
+        cdef int lane
+        cdef bint limited, some = False
+        for lane in range(LANES):
+            length[lane] = 0
+            if lane < n:
+                i = member[lane]
+                length[lane] = s.seq[i + 1] - s.seq[i]
+                gather(W, s, i, self.X)
+                one[lane] = -path_score(W, s, i, self.X, s.label + s.seq[i])
+                if tame_nodes(W, length[lane], self.X, &limited) and W.tame:
+                    self.load(s, i, lane, length[lane], &one[lane])
+                else:
+                    length[lane] = -length[lane]
+                some = some or limited
+            self.rest(lane, max(0, length[lane]), T)
+        return some
 
     cdef void load(self, const Tokens* s, int64_t i, int lane, int64_t T, double* log_z) noexcept nogil:
         """x of a sequence into its lane; log_z gets what was divided out."""

@@ -45,11 +45,12 @@ class Decoding:
 
     def check(self, ctx, output, model):
         """UsageError for what does not go together."""
-        if output.n > 1 and (output.writer or output.marginals or output.posterior or output.confidence is not None):
+        ranked, posterior = output.query.n > 1, output.query.posterior
+        if ranked and (output.writer or output.marginals or posterior or output.confidence is not None):
             raise click.UsageError("-n goes with columns and --labels-only, and with --constrain, --forbid, --allow, --force alone", ctx)
-        if self.labels_once and (output.n > 1 or output.posterior or output.score or output.marginals or output.confidence is not None):
+        if self.labels_once and (ranked or posterior or output.score or output.marginals or output.confidence is not None):
             raise click.UsageError("--once finds the best labels: no -n, --score, --marginals, --min-confidence, --decode posterior", ctx)
-        if output.posterior and (output.score or output.confidence is not None):
+        if posterior and (output.score or output.confidence is not None):
             raise click.UsageError("--decode posterior has no --score, no --min-confidence: these are of the most probable labelling", ctx)
         if output.confidence is not None and "O" not in model.vocabulary.labels:
             raise click.UsageError("--min-confidence puts O in the place of chunks, and the model has no label O", ctx)
@@ -88,10 +89,8 @@ def parted(options):
     """(Decoding, the other options)"""
     rest = dict(options)
     rules = {name: rest.pop(name) for name in ("constrain", "forbid", "allow")}
-    asked = {
-        "n": rest.pop("n"),
-        "posterior": rest.pop("decode") == "posterior",
-        "known": rest.pop("force"),
-        "confidence": rest.pop("min_confidence"),
-    }
+    from ..tagging.query import Query
+
+    query = Query(n=rest.pop("n"), posterior=rest.pop("decode") == "posterior")
+    asked = {"query": query, "known": rest.pop("force"), "confidence": rest.pop("min_confidence")}
     return Decoding(asked, **rules, labels_once=rest.pop("once")), rest

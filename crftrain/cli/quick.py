@@ -35,7 +35,7 @@ def ran(words):
 
 def tag_files(tagger, stream, **how):
     """The sentences of a stream to standard output; how many cannot be tagged."""
-    from ..tagging.tag import tag_stream
+    from ..tagging.stream import tag_stream
 
     out = sys.stdout.buffer
 

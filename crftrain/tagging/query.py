@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
+TYPE_CHECKING = False  # as typing has it, which is not worth its loading
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,10 @@
 """Model + sentences -> labels, scores, marginals.
 
-Tagging streams: what has arrived is encoded, decoded and written before more has to arrive. Where only labels are asked for, a Run
-of whole sentences goes through compiled code as bytes (_plain.pyx). Else, and wherever that finds something odd, its sentences go
-through in pieces of about PIECE tokens: the decoder works through a piece without Python. With several threads the pieces wait in a
-bounded queue, and their results leave it in the order in which they came.
+Where only labels are asked for, a Run of whole sentences goes through compiled code as bytes (_plain.pyx). Else, and wherever that finds
+something odd, sentences go through the decoder, several at a time (stream.py).
 """
 
 import contextlib
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,14 +12,13 @@ from functools import cached_property
 import numpy as np
 
 from ..chain._sequences import Sequences
-from ..errors import DataError, ModelError, TemplateError, TrainingError
+from ..errors import DataError, ModelError, TemplateError
 from ..text.encode import Encoder
-from ..text.read import Run, check, is_utf8
+from ..text.read import Run, is_utf8
 from ._plain import MOST_LABELS, Plain
+from .query import Query, Sure
 
-PIECE = 2000  # tokens; a sentence is never cut
 UNKNOWN = "?"  # in the place of a label of which nothing is known
-WAITING = 4  # pieces in the queue for each thread
 
 
 @dataclass(frozen=True)
@@ -32,8 +28,7 @@ class Output:
     labels_only: bool = False
     score: bool = False  # @probability TAB p before it
     marginals: str | None = None  # "best": label:probability, "all": every label's too
-    n: int = 1  # the best labellings, each after @probability TAB p TAB its place
-    posterior: bool = False  # labels with the largest sum of marginals
+    query: Query = Query()  # how it is decoded; of several labellings each comes after @probability TAB p TAB its place
     known: bool = False  # the gold column has what is known: a label, A|B, or ? for nothing
     confidence: float | None = None  # chunks less probable than that are left out
     writer: Callable | None = None  # (sentence, labels, Sure) -> bytes (writers.py)
@@ -125,8 +120,6 @@ class Tagger:
         output, everything = self.output, sentences
         sentences = [sentence for sentence in sentences if sentence.lines]
         if not sentences:
-            from .query import Sure
-
             return b"".join(output.writer(sentence, [], Sure()) for sentence in everything) if output.writer else b""
         corpus, query = self.encoder.encode(sentences), self._query(sentences)
         decoded = self.decoder.decode(Sequences(corpus, self.layout), query)
@@ -137,7 +130,7 @@ class Tagger:
             decoded = self._once(sentences, corpus, query, decoded)
         if output.confidence is not None:
             decoded = without_unsure(decoded, output.confidence, self.outside)
-        if output.n > 1:
+        if output.query.n > 1:
             return self._encoded(b"".join(self._ranked(sentences, decoded)))
         if output.writer:
             return self._encoded(b"".join(self._written(everything, decoded)))
@@ -159,14 +152,12 @@ class Tagger:
         return replace(decoded, labels=labels)
 
     def _query(self, sentences):
-        from .query import Query
-
+        """The query, and what the output has to say besides labels."""
         output = self.output
-        return Query(
+        return replace(
+            output.query,
             probabilities=output.score,
             marginals=output.marginals is not None,
-            posterior=output.posterior,
-            n=output.n,
             known=self._known(sentences) if output.known else None,
             chunks=self.rules if output.confidence is not None or (output.score and output.writer) else None,
         )
@@ -212,8 +203,6 @@ class Tagger:
 
     def _written(self, sentences, decoded):
         """The output for each sentence; those without tokens are only comments."""
-        from .query import Sure
-
         end, i, best = 0, 0, decoded.labels.tolist()
         chunks = None if decoded.chunks is None else {(first, end): p for first, end, p in zip(*map(list, decoded.chunks), strict=True)}
         for sentence in sentences:
@@ -287,127 +276,3 @@ def _is_text(text):
     with contextlib.suppress(UnicodeDecodeError):
         return b"\0" not in text and (text.isascii() or bool(text.decode()))
     return False
-
-
-def pieces(tagger, blocks):
-    """What is tagged together: a Run, where the tagger can, or a list of PIECE tokens or a little more."""
-    for block in blocks:
-        if isinstance(block, Run):
-            if tagger.plain:
-                yield block
-                continue
-            block = block.sentences()
-        yield from cut(block)
-
-
-def cut(sentences):
-    """Lists of sentences cut into lists of PIECE tokens or a little more."""
-    piece, tokens = [], 0
-    for sentence in sentences:
-        piece.append(sentence)
-        tokens += len(sentence.lines)
-        if tokens >= PIECE:
-            yield piece
-            piece, tokens = [], 0
-    if piece:
-        yield piece
-
-
-def tag_piece(tagger, piece, on_error="stop"):
-    """(output, errors) of some sentences. What has an error ends them (stop), is left out (skip), or written as it came (keep)."""
-    if isinstance(piece, Run):
-        return tag_run(tagger, piece, on_error)
-    try:
-        if on_error != "stop":
-            for sentence in piece:
-                check(sentence)
-        return tagger.tag_all(piece), []
-    except (DataError, TrainingError):
-        outputs, errors = [], []
-    for sentence in piece:
-        output, error = _tag_one(tagger, sentence)
-        if error:
-            errors.append(error)
-            if on_error == "stop":
-                break
-        outputs.append(tagger.untagged(sentence) if error and on_error == "keep" else output)
-    return b"".join(outputs), errors
-
-
-def tag_run(tagger, run, on_error):
-    """The same for a Run."""
-    output = tagger.tag_run(run, checked=on_error == "stop")
-    if output is not None:
-        return output, []
-    outputs, errors = [], []
-    for piece in cut(run.sentences()):
-        output, found = tag_piece(tagger, piece, on_error)
-        outputs.append(output)
-        errors += found
-        if found and on_error == "stop":
-            break
-    return b"".join(outputs), errors
-
-
-def _tag_one(tagger, sentence):
-    try:
-        check(sentence)
-        return tagger.tag(sentence), None
-    except DataError as error:
-        return b"", error
-    except TrainingError as error:
-        return b"", DataError(sentence.place(), error.finding.replace("sequence 1", "the sentence"), error.expectation)
-
-
-def tag_stream(tagger, blocks, write, *, threads=1, on_error="stop", tell=lambda error: None):
-    """write(bytes) for the sentences of the blocks, in order; tell(error) for each that cannot be tagged; how many they are."""
-    failed = 0
-
-    def finish(output, errors):
-        nonlocal failed
-        if output:
-            write(output)
-        if errors and on_error == "stop":
-            raise errors[0]
-        for error in errors:
-            tell(error)
-        failed += len(errors)
-
-    if threads == 1:
-        for piece in pieces(tagger, blocks):
-            finish(*tag_piece(tagger, piece, on_error))
-    else:
-        _in_threads(tagger, pieces(tagger, blocks), finish, threads, on_error)
-    return failed
-
-
-def _in_threads(tagger, pieces, finish, threads, on_error):
-    """finish(output, errors) for each piece, in order."""
-    import queue  # neither is worth its loading where one thread does all
-    from concurrent.futures import ThreadPoolExecutor
-
-    results = queue.Queue(WAITING * threads)
-    failure = []
-
-    def finish_in_order():
-        while (future := results.get()) is not None:
-            if not failure:
-                try:
-                    finish(*future.result())
-                except BaseException as error:
-                    failure.append(error)
-
-    writer = threading.Thread(target=finish_in_order)
-    with ThreadPoolExecutor(threads) as pool:
-        writer.start()
-        try:
-            for piece in pieces:
-                if failure:
-                    break
-                tagger.settle(piece)
-                results.put(pool.submit(tag_piece, tagger, piece, on_error))
-        finally:
-            results.put(None)
-            writer.join()
-    if failure:
-        raise failure[0]

@@ -173,6 +173,29 @@ static void FN(best_arc)(const Arcs *A, int j, const double *trans, const double
     }
 }
 
+/* The best label before each of the n open ones among those that are alive, leave and have no arc to it: in the order of `previous`
+ * from `before` on, which has an arc to them all, the lower label first, whoever is the first without one. */
+static void FN(best_without_arc)(const Arcs *arcs, const double *previous, int before, const int32_t *alive, int n_alive, int32_t *open,
+                                 int n, int32_t *stamp, double *next, int32_t *from) {
+    while (n) {
+        int best = -1, kept = 0;
+        for (int k = 0; k < n_alive; k++) {
+            int i = alive[k];
+            int later = previous[i] < previous[before] || (previous[i] == previous[before] && i > before);
+            if (later && arcs->leaves[i] && (best < 0 || previous[i] > previous[best])) best = i;
+        }
+        if (best < 0) return;
+        for (int64_t k = arcs->ptr[best]; k < arcs->ptr[best + 1]; k++) stamp[arcs->to[k]] = best;
+        for (int k = 0; k < n; k++) {
+            int j = open[k];
+            if (stamp[j] == best) open[kept++] = j;
+            else next[j] = previous[best], from[j] = best;
+        }
+        n = kept;
+        before = best;
+    }
+}
+
 /* The best label before each. Of labels without an arc to j the best is the first of those that leave in the order of `previous`, or
  * the first that has no arc to j. A label that even its best arc does not lift to what the best label reaches by its worst can be left
  * out. Labels that are entered by arcs alone are done before. */
@@ -201,24 +224,7 @@ static void FN(arcs_viterbi)(int L, const Arcs *arcs, const double *trans, const
     const double least = top < 0 ? INFINITY : previous[top] + low;
     for (int i = 0; i < L; i++)
         if (!(previous[i] + high[i] < least)) alive[n_alive++] = i;
-    for (int before = top; n_open;) {
-        int best = -1;
-        for (int k = 0; k < n_alive; k++) { /* the next one in the order of previous, the lower label first */
-            int i = alive[k];
-            int later = previous[i] < previous[before] || (previous[i] == previous[before] && i > before);
-            if (later && arcs->leaves[i] && (best < 0 || previous[i] > previous[best])) best = i;
-        }
-        if (best < 0) break;
-        for (int64_t k = ptr[best]; k < ptr[best + 1]; k++) stamp[label[k]] = best;
-        int kept = 0;
-        for (int k = 0; k < n_open; k++) {
-            int j = open[k];
-            if (stamp[j] == best) open[kept++] = j;
-            else next[j] = previous[best], from[j] = best;
-        }
-        n_open = kept;
-        before = best;
-    }
+    FN(best_without_arc)(arcs, previous, top, alive, n_alive, open, n_open, stamp, next, from);
     for (int a = 0; a < n_alive; a++) {
         const int i = alive[a];
         const double reached = previous[i];
@@ -249,6 +255,20 @@ INLINE int FN(any_below)(const V *x, const V *least) {
 INLINE void FN(whole_rows)(int L, const ArcRows *A, int j, double base, const double *p, V *out) {
     for (int g = 0; g < GROUP; g++)
         for (int i = 0; i < VW; i++) out[g][i] = FN(whole_row)(L, A, j, base, p + g * VW + i, LANES);
+}
+
+/* x / z for L labels; a lane that is at rest, z = 0, stays 0 */
+INLINE void FN(divide)(int L, const double *z, double *x) {
+    V inverse[GROUP];
+    UNROLL for (int g = 0; g < GROUP; g++) {
+        V total = LOAD(z + g * VW);
+        inverse[g] = 1.0 / PICK((I)(total != 0), total, SPREAD(1.0));
+    }
+    for (int j = 0; j < L; j++)
+        UNROLL for (int g = 0; g < GROUP; g++) {
+            double *y = x + j * LANES + g * VW;
+            STORE(y, LOAD(y) * inverse[g]);
+        }
 }
 
 static void FN(lanes_forward)(int L, const ArcRows *A, double base, const double *p, const double *x, double *next, double *z) {
@@ -290,16 +310,8 @@ static void FN(lanes_forward)(int L, const ArcRows *A, double base, const double
             total[g] += y;
         }
     }
-    V inverse[GROUP];
-    UNROLL for (int g = 0; g < GROUP; g++) {
-        STORE(z + g * VW, total[g]);
-        inverse[g] = 1.0 / PICK((I)(total[g] != 0), total[g], SPREAD(1.0)); /* a lane that is at rest stays 0 */
-    }
-    for (int j = 0; j < L; j++)
-        UNROLL for (int g = 0; g < GROUP; g++) {
-            double *y = next + j * LANES + g * VW;
-            STORE(y, LOAD(y) * inverse[g]);
-        }
+    UNROLL for (int g = 0; g < GROUP; g++) STORE(z + g * VW, total[g]);
+    FN(divide)(L, z, next);
 }
 
 static void FN(lanes_backward)(int L, const ArcRows *A, double base, const double *x, const double *inverse_z, const double *rest, double *a,
