@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from ..errors import DataError
-from .choose import SAMPLE
-from .encode import NO_SENTENCES, CorpusBuilder, StringTable, Vocabulary
+from .encode import NO_SENTENCES, SAMPLE, CorpusBuilder, StringTable, Vocabulary
 from .forms import Form
 from .read import Sentence, sentences, source_name
 from .template import Template
