@@ -119,7 +119,7 @@ def test_a_model_prints_its_template(crftrain, facts, tmp_path):
         ("learn --rho1 0.5 t", "Wapiti is here --l1 RHO1/n"),
         ("learn -1 0.5 t", "Wapiti is here --l1 RHO1/n"),
         ("learn -p 4 t", "threads are --threads N"),
-        ("learn -a sag --memory 3 t", "It is an option of -a hybrid, lbfgs, owlqn"),
+        ("learn -a sag --memory 3 t", "It is an option of -a hybrid, lbfgs, mixing, owlqn"),
         ("tag -m model.bin t", "CRFsuite and CRF++ and Wapiti is here an argument"),
         ("tag -i model.bin t", "--marginals best"),
         ("crf_learn t", "crftrain learn -t TEMPLATE -m MODEL TRAIN"),

@@ -126,6 +126,12 @@ cdef class Problem(Measures):
             keep.end(w, &self.scorer.W)
         return top
 
+    def mixed(self, function, w, *arguments, passes=0):
+        """What function(problem, w, 0, ...) makes of the weights, and what it says besides; it takes so many passes."""
+        found, said = function(self, w.copy(), 0, *arguments)
+        self.passes += passes
+        return found, [said]
+
     def curvature(self, w=None, *, keep=None, ad=False):
         """The Hessian at w, all computed anew for each product; or without w, to be filled by value_and_gradient.
 

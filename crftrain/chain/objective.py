@@ -75,3 +75,6 @@ class Objective(Protocol):
 
     def exact_objective(self, w: np.ndarray) -> float:
         """The objective at w, l1 term and all, for monitors: not counted as a pass."""
+
+    def mixed(self, function, w: np.ndarray, *arguments, passes: int = 0) -> tuple[np.ndarray, list]:
+        """(What function(problem, w_k, k, ...) makes of the weights in each shard, averaged by tokens; what it says besides)."""

@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..text.encode import Observations
+from ..text.rare import occurrences
 from ._blocks import row_attributes
 from ._parts import add_named, take_named
 from ._problem import Problem
@@ -86,6 +87,22 @@ class Shard:
         matrix, h = self.matrices[name], np.empty_like(v)
         wanted = self.problem.tangents(matrix, v, h, most)
         return wanted, h, matrix.marginals()
+
+    def tokens(self):
+        """float64[F]: how many of its tokens have the attribute of each weight."""
+        layout, corpus = self.problem.layout, self.problem.sequences.corpus
+        counts = [
+            np.repeat(occurrences(corpus.nodes, layout.n_attributes), np.diff(layout.ptr)),
+            np.full(len(layout.transition), corpus.n_tokens),
+        ]
+        if len(layout.pair):
+            counts.append(np.repeat(occurrences(corpus.pairs, len(layout.pair_ptr) - 1), np.diff(layout.pair_ptr)))
+        return np.concatenate(counts).astype(np.float64)
+
+    def alone(self, function, w, k, l2, *arguments):
+        """(tokens of each weight times what function(problem, w, k, ...) makes of the weights, what it says besides)."""
+        found, said = function(self.problem.at(l2=l2, l1=0.0), w, k, *arguments)
+        return found * self.tokens(), said
 
     def cancel(self):
         self.problem.cancel()

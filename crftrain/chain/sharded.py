@@ -77,6 +77,7 @@ class Sharded(Measures):
         self.scale = 1.0 / whole.n_sequences
         self.n_sequences, self.n_tokens = whole.n_sequences, whole.n_tokens
         self.n_labels, self.n_features = layout.n_labels, layout.n_features
+        self.tokens = None  # of each weight, in all shards
         self.matrices, self.listed, engine.recalled = WeakValueDictionary(), False, self.recalled
 
     def at(self, *, l2, l1):
@@ -125,6 +126,22 @@ class Sharded(Measures):
     def diagonal(self, w):
         """The Hessian's diagonal at w, about."""
         return ShardedMatrix(self, w, diagonal=True)
+
+    def mixed(self, function, w, *arguments, passes=0):
+        """What function(problem, w_k, k, ...) makes of the weights in each shard, averaged by tokens; and what it says besides."""
+        if self.tokens is None:
+            self.tokens = np.zeros(len(w))
+            for share, own in zip(self.shares, self.each("tokens"), strict=True):
+                share.scatter(own, self.tokens)
+            np.maximum(self.tokens, 1, out=self.tokens)
+        told = [(function, share.gather(w), k, self.l2, *arguments) for k, share in enumerate(self.shares)]
+        out, said = np.zeros(len(w)), []
+        for share, (own, more) in zip(self.shares, self.engine.map("alone", told), strict=True):
+            share.scatter(own, out)
+            said.append(more)
+        out /= self.tokens
+        self.passes += passes
+        return out, said
 
     def list_weights(self):
         self.listed = True
