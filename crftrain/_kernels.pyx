@@ -41,6 +41,11 @@ if simd == NULL:
     raise ImportError(f"CRFTRAIN_SIMD={_wish.decode()}: this CPU or build has no such kernels, expected base, v3 or v4")
 SIMD = simd.name.decode()
 
+cdef extern from *:
+    const char* __VERSION__
+
+COMPILER = __VERSION__.decode()
+
 
 # ---- workspace -------------------------------------------------------------------------------------------------------
 

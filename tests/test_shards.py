@@ -87,7 +87,7 @@ def test_a_checkpoint_goes_on_in_shards(train_file, tmp_path):
     assert (tmp_path / "whole.bin").read_bytes() == (tmp_path / "rest.bin").read_bytes()
 
 
-@pytest.mark.parametrize("name", ["sag", "auto", "hybrid", "psa"])
+@pytest.mark.parametrize("name", ["sag", "hybrid", "psa"])
 def test_who_looks_at_single_sequences_refuses_shards(name):
     with pytest.raises(SettingsError, match=f"{name} looks at single sequences, .*these can: .*lbfgs"):
         Settings(paths=("train.txt",), algorithm=name, shards=2).check()

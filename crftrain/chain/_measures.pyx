@@ -10,6 +10,8 @@ from ._penalty import bound, gap
 cdef class Measures:
     """Over value(w), value_and_gradient(w, g) and n_features; passes counts what those cost."""
 
+    in_shards, traffic = False, None
+
     def objective(self, w):
         """The value and the l1 term: what is printed, logged and minimised."""
         return self.value(w) + (self.l1 * np.abs(w).sum() if self.l1 else 0.0)

@@ -32,6 +32,7 @@ class Objective(Protocol):
     l1: float
     threads: int
     passes: float
+    in_shards: bool  # nobody here has the sequences
     n_sequences: int
     n_tokens: int
     n_labels: int

@@ -15,6 +15,7 @@ and may run them where and when it likes: here one after the other (Inline), or 
 """
 
 import math
+from functools import partial
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -28,6 +29,8 @@ from .threads import in_threads
 
 class Inline:
     """Shards of this process, one after the other."""
+
+    traffic = None  # what was sent and received
 
     def __init__(self, shards):
         self.shards = shards
@@ -59,17 +62,24 @@ class Threaded(Inline):
         return results
 
 
-def sharded(corpus, layout, cuts, *, l2=0.0, l1=0.0, threads=1):
-    """The objective over the shards of a corpus between the cuts, in this process."""
+def sharded(corpus, layout, cuts, *, l2=0.0, l1=0.0, threads=1, cluster=None):
+    """The objective over the shards of a corpus between the cuts: in this process, or where cluster.place(make, recipes) has them."""
     whole = Whole.of(corpus)
     parts = cut(corpus, layout, cuts)
-    shards = [Shard(own, share.layout, whole) for share, own in parts]
-    engine = Inline(shards) if threads == 1 else Threaded(shards, threads)
+    recipes = [(own, share.layout, whole) for share, own in parts]
+    if cluster is not None:
+        engine = cluster.place(partial(Shard, threads=cluster.threads), recipes)
+    else:
+        shards = [Shard(*recipe) for recipe in recipes]
+        engine = Inline(shards) if threads == 1 else Threaded(shards, threads)
     return Sharded(engine, layout, [share for share, _ in parts], np.diff(cuts), whole, l2=l2, l1=l1, threads=threads)
 
 
 class Sharded(Measures):
     """An Objective. shares: what of the layout each shard has; sizes: int64[K], its sequences; whole: a rounding.Whole."""
+
+    in_shards = True
+    traffic = property(lambda self: self.engine.traffic)
 
     def __init__(self, engine, layout, shares, sizes, whole, *, l2=0.0, l1=0.0, threads=1):
         self.engine, self.layout, self.shares, self.sizes, self.whole = engine, layout, shares, sizes, whole

@@ -15,6 +15,7 @@ from .flags import NUMBER, STRENGTH, STRENGTHS, AlgorithmCommand, UpdateCommand,
 from .group import CONTEXT, commands
 from .progress import Console, run_training, say_now
 from .report import reporting
+from .workers import workers_option, working
 
 __all__ = ["CONTEXT", "DEFAULT_ALGORITHM", "commands", "compare", "learn", "main", "update"]
 
@@ -72,7 +73,10 @@ __all__ = ["CONTEXT", "DEFAULT_ALGORITHM", "commands", "compare", "learn", "main
 @click.option("--stream", is_flag=True, help="Learn from TRAIN, which may be endless, sentence by sentence: one pass, nothing is kept.")
 @setting("--save-every", help="Sentences of a stream from model to model.")
 @setting("--n-hint", help="What n is in the X/n of a stream.")
-@setting("--shards", help="Cut the data into N shards, to no other model: for batch methods.")
+@setting("--shards", help="Cut the data into N shards, to no other model: for batch methods.  [default with --workers: one for each]")
+@workers_option("Train with N processes here, or with the workers of a Dask scheduler, to no other model: for batch methods.")
+@click.option("--ship", is_flag=True, help="Read TRAIN here and send it to the workers, which do not see the files.")
+@setting("--worker-timeout", metavar="S", help="Seconds of silence after which a worker counts as dead.  [default: 60]")
 @click.option("--dry-run", is_flag=True, help="Read, count, say what memory training takes, and stop.")
 @click.argument("train", nargs=-1, required=True)
 @click.pass_context
@@ -92,9 +96,12 @@ def learn(ctx, train, algorithm, quiet, verbose, stream, dry_run, **settings):
 
     if dry_run and stream:
         raise click.UsageError("--dry-run reads everything, which --stream does not", ctx)
+    if dry_run and settings["workers"]:
+        raise click.UsageError("--dry-run looks at this machine, not at --workers", ctx)
     ctx.command.refuse_values(ctx, train)
     options = {option.name: settings.pop(option.name) for option in ctx.meta["algorithm"].options}
     settings = asked(ctx, paths=train, algorithm=ctx.meta["algorithm"], options=options, stream=stream, **settings)
+    run = working(run, settings) if settings.workers else run
     run = reporting(run) if settings.report else run
     run_training(ctx, look if dry_run else learn_stream if stream else run, settings, quiet, verbose)
 

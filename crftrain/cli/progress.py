@@ -52,11 +52,12 @@ class Console(Observer):
         step, dev = progress.step, progress.dev or {}
         objective = f"objective {'' if step.exact else '~'}{step.objective:.6f}"
         scores = [f"dev {name} {dev[name]:.2f}" for name in ("f1", "accuracy") if name in dev][:1]
+        traffic = "" if progress.traffic is None else str(progress.traffic)
         first, passes, seconds = f"{self.step_name} {progress.iteration}", f"{progress.passes:.1f} passes", f"{progress.seconds:.1f} s"
         if short:
-            parts = first, _distance(progress, ""), self.moving.text(progress), *scores, seconds, objective, passes, step.note
+            parts = first, _distance(progress, ""), self.moving.text(progress), *scores, seconds, objective, passes, traffic, step.note
         else:
-            parts = first, objective, _distance(progress, " of the optimum"), *scores, passes, seconds, step.note
+            parts = first, objective, _distance(progress, " of the optimum"), *scores, passes, seconds, traffic, step.note
         return [part for part in parts if part]
 
     def reading(self, source, sentences):

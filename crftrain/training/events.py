@@ -257,6 +257,7 @@ def step_event(progress):
         "proved": progress.proved,
         "active": int(np.count_nonzero(progress.solution)),
         **({"dev": progress.dev} if progress.dev else {}),
+        **(progress.traffic.facts if progress.traffic else {}),
     }
 
 

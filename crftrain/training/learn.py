@@ -24,22 +24,41 @@ from .events import SILENT, Log, Observers, last_event
 from .heldout import HeldOutData
 from .kept import Kept
 from .temperature import fitted
-from .train import describe, numbered, train
+from .train import describe, numbered, train, train_numbered
 
 ODD = 100  # tokens of what is the only sentence
 
 
-def learn(settings, observer=SILENT):
-    """Train as the settings ask and write the model; returns the Outcome of the chosen point."""
+def learn(settings, observer=SILENT, cluster=None):
+    """Train as the settings ask, on a cluster.Cluster or here, and write the model; returns the Outcome of the chosen point."""
     model.check_writable(settings.model)
     with Log.to(settings.log) as log:
         kept, started = Kept(settings), time.perf_counter()
         observer = Observers(log, observer, kept)
         if settings.template_search:
             settings = replace(settings, template=_found(settings, observer))
-        corpus, kept.vocabulary = read(settings, observer, kept)
+        if cluster is not None and not _reads_here(settings):
+            training = _read_there(cluster, settings, observer, started)
+            kept.vocabulary, way = training.vocabulary, partial(train_numbered, training)
+        else:
+            corpus, kept.vocabulary = read(settings, observer, kept)
+            way = partial(train, corpus, kept.vocabulary, started=started, cluster=cluster)
         init = model.load(settings.init) if settings.init else None
-        return trained_and_saved(corpus, kept.vocabulary, settings, observer, init=init, started=started, groups=kept.groups)
+        return trained_and_saved(way, settings, observer, init=init, groups=kept.groups)
+
+
+def _reads_here(settings):
+    """Whether what workers sum over is read here and sent; folds are made of a corpus that is here."""
+    return settings.ship or settings.folds or (settings.searches and not settings.dev)
+
+
+def _read_there(cluster, settings, observer, started):
+    """A Training without a corpus: workers read the files."""
+    from .part import Part
+    from .parted import parted, recipes
+
+    made = recipes(replace(settings, paths=cluster.paths(settings.paths)), settings.shards or cluster.n_workers, observer)
+    return parted(cluster.place(Part, made), made, replace(settings, threads=cluster.threads), started)
 
 
 def look(settings, observer=SILENT):
@@ -50,11 +69,11 @@ def look(settings, observer=SILENT):
     observer.say(describe(settings, training, heldout))
 
 
-def trained_and_saved(corpus, vocabulary, settings, observer, **more):
-    """Steps 2 and 3; the Outcome."""
+def trained_and_saved(way, settings, observer, **more):
+    """Steps 2 and 3; the Outcome. way: train of a corpus and its vocabulary, or of what is numbered already."""
     heldout = partial(HeldOutData.read, settings.dev, encoding=settings.encoding) if settings.dev else None
     with observer.busy():
-        trained, outcome = train(corpus, vocabulary, settings, observer, heldout=heldout, **more)
+        trained, outcome = way(settings, observer, heldout=heldout, **more)
         if settings.calibrate:
             trained = calibrated(trained, settings, observer)
         outcome.model_bytes = trained.save(settings.model, rescue=True)

@@ -30,6 +30,7 @@ class Progress:
     distance: float | None = None  # (f - f*) / f: proved, if `proved`, else as estimated; None: unknown
     proved: bool = False
     goal: float | None = None  # what it is to come to
+    traffic: object = None  # of shards that are elsewhere: rounds, bytes, slowest
 
 
 @dataclass
@@ -56,11 +57,12 @@ class Outcome:
     model_bytes: int = 0
 
 
-def fit(problem, optimiser, *, tol=None, prover=None, monitors=(), trace=False, start=None):
+def fit(problem, optimiser, *, tol=None, prover=None, monitors=(), trace=False, start=None, traffic=None):
     """Run the optimiser until it or a Monitor has a reason to stop.
 
     start: iterations, seconds and the last step of the run that is gone on with; where that had a reason to stop which still
     holds, no step is made. prover: one that knows where to stop; else what tol means does, a Goal or a number (Goal.of).
+    traffic: of shards that are elsewhere, for the monitors.
     """
     prover = prover or Prover(problem, optimiser, tol if isinstance(tol, Goal) else Goal.of(problem, tol))
     passes, k, seconds, reason, converged = problem.passes, 0, 0.0, None, False
@@ -83,7 +85,7 @@ def fit(problem, optimiser, *, tol=None, prover=None, monitors=(), trace=False, 
             raise TrainingError(f"step {k}", f"the objective is {step.objective}", "a finite number")
         if trace and not step.exact:
             step = step._replace(objective=problem.exact_objective(solution), exact=True)
-        progress = Progress(k, step, solution, problem.passes, seconds)
+        progress = Progress(k, step, solution, problem.passes, seconds, traffic=traffic)
         progress.distance, progress.proved, progress.goal = prover.estimate, prover.distance is not None, prover.goal.distance
         reasons = [monitor(progress) for monitor in monitors]
         converged = prover.converged

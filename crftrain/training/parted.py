@@ -68,6 +68,10 @@ class Parted(Numbered):
     def n_tokens(self):
         return self.whole.n_tokens
 
+    @property
+    def elsewhere(self):
+        return self.engine.traffic is not None
+
     def objective(self, settings, l2, l1):
         sizes = [found.n_sequences for found in self.found]
         return Sharded(self.engine, self.layout, self.shares, sizes, self.whole, l2=l2, l1=l1, threads=settings.threads)

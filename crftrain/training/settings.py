@@ -25,7 +25,7 @@ from ..text.schemes import SCHEMES
 from ..text.template import builtin_names
 from .overwriting import overwritten
 from .strength import Strength
-from .values import any_above, at_least, is_whole, odd_options, parsed, strengths
+from .values import any_above, at_least, is_whole, odd_options, odd_workers, parsed, strengths
 
 DEFAULT_ALGORITHM = "auto"
 DEFAULT_ONLINE = "psa"  # for new sentences alone
@@ -60,6 +60,7 @@ LEAST = {  # whole numbers
     "passes": 1,
     "threads": 1,
     "shards": 1,
+    "worker_timeout": 1,
     "seed": 0,
     "min_freq": 0,
     "folds": 2,
@@ -104,6 +105,9 @@ class Settings:
     tol: float | None = None  # None: the algorithm's own
     threads: int | None = None
     shards: int | None = None  # runs of sequences with numbers of their own, each summed for itself
+    workers: int | str | None = None  # processes to start here, or where a scheduler of Dask is; the data are in as many shards
+    ship: bool | None = None  # what workers sum over is read here and sent
+    worker_timeout: float | None = None  # seconds of silence after which a worker counts as dead
     seed: int | None = None
     features: str | None = None
     transitions: str | None = None
@@ -233,6 +237,8 @@ class Settings:
         for name in ("max_passes", "max_seconds"):
             if getattr(self, name) is not None and not at_least(getattr(self, name), 0, without=True):
                 yield f"{named(name)} {getattr(self, name)!r}, expected a number > 0"
+        if self.workers is not None:
+            yield from odd_workers(self.workers, named("workers"))
         if self.constrain not in (None, *LEGAL_SCHEMES):
             yield f"{named('constrain')} {self.constrain!r}, expected one of {', '.join(LEGAL_SCHEMES)}"
         if self.tol is not None and not at_least(self.tol, 0):
@@ -289,6 +295,11 @@ class Settings:
             yield f"{named('repeat')} needs {named('dev')} or {named('folds')}, and no {named('resume')}"
         if "on_illegal" in self.given and not self.rules:
             yield f"{named('on_illegal')} needs {named('constrain')}, {named('forbid')} or {named('allow')}"
+        for name in ("worker_timeout", "ship"):
+            if name in self.given and self.workers is None:
+                yield f"{named(name)} needs {named('workers')}"
+        if self.workers is not None and "-" in self.paths and not self.ship:
+            yield f"{named('workers')} read files, each a part of them; standard input needs {named('ship')}"
         for name in ("folds_out", "group_by"):
             if name in self.given and not self.folds and not (name == "group_by" and self.searches):
                 yield f"{named(name)} needs {named('folds')}"
@@ -338,7 +349,7 @@ class Settings:
         if self.rules and not self.algorithm.constrained:
             able = _able(lambda algorithm: algorithm.constrained)
             yield f"{self.algorithm.name} cannot learn over legal labellings alone; these can: {able}"
-        if self.shards and not self.algorithm.optimiser.shards:
+        if (self.shards or self.workers) and not self.algorithm.optimiser.shards:
             able = _able(lambda algorithm: algorithm.optimiser.shards)
             yield f"{self.algorithm.name} looks at single sequences, so its data are not cut into shards; these can: {able}"
 

@@ -6,8 +6,9 @@
 """
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,11 @@ class Numbered:
     layout: Layout
 
     @property
+    def elsewhere(self):
+        """Whether the objective is summed in other processes."""
+        return False
+
+    @property
     def n_sequences(self) -> int:
         raise NotImplementedError
 
@@ -69,6 +75,8 @@ class Training(Numbered):
     dense: int
     layout: Layout
     encode_seconds: float
+    cluster: Any = None  # where its shards are, if not here: place(make, recipes) gives an engine
+    placed: Any = field(default=None, repr=False)  # the objective over them
 
     @property
     def n_sequences(self):
@@ -78,11 +86,22 @@ class Training(Numbered):
     def n_tokens(self):
         return self.corpus.n_tokens
 
+    @property
+    def elsewhere(self):
+        return self.cluster is not None
+
     def objective(self, settings, l2, l1):
         """What is minimised."""
-        if settings.shards:
-            return sharded(self.corpus, self.layout, even(self.corpus, settings.shards), l2=l2, l1=l1, threads=settings.threads)
+        if settings.shards or self.elsewhere:
+            return self._over_shards(settings).at(l2=l2, l1=l1)
         return Problem(self.corpus, self.layout, l2=l2, l1=l1, threads=settings.threads)
+
+    def _over_shards(self, settings):
+        """The same without a penalty; shards are made once."""
+        if self.placed is None:
+            cuts = even(self.corpus, settings.shards or self.cluster.n_workers)
+            self.placed = sharded(self.corpus, self.layout, cuts, threads=settings.threads, cluster=self.cluster)
+        return self.placed
 
     @property
     def sizes(self):
@@ -107,14 +126,25 @@ class Training(Numbered):
 
 
 def train(
-    corpus, vocabulary, settings, observer=SILENT, *, heldout=None, init=None, started=None, groups=None, more_facts=MappingProxyType({})
+    corpus,
+    vocabulary,
+    settings,
+    observer=SILENT,
+    *,
+    heldout=None,
+    init=None,
+    started=None,
+    groups=None,
+    cluster=None,
+    more_facts=MappingProxyType({}),
 ):
     """(Model, Outcome) of training on a corpus, which is renumbered in place, as the settings ask.
 
     heldout(vocabulary) gives HeldOutData in the numbers of the training. init is a model to start from; with settings.update its
-    weights all stay. groups: the name of each sequence's group, for cross-validation. The model also says more_facts.
+    weights all stay. groups: the name of each sequence's group, for cross-validation. cluster: where its shards are, if not here. The
+    model also says more_facts.
     """
-    training = numbered(settings, corpus, vocabulary, started)
+    training = replace(numbered(settings, corpus, vocabulary, started), cluster=cluster)
     return train_numbered(training, settings, observer, heldout=heldout, init=init, groups=groups, more_facts=more_facts)
 
 
@@ -130,6 +160,8 @@ def train_numbered(training, settings, observer=SILENT, *, heldout=None, init=No
             observer.say(f"{settings.init or 'the first model'}: {placed:,} of its weights are the start")
     heldout = heldout and heldout(vocabulary)
     observer.say(describe(settings, training, heldout))
+    if training.elsewhere:
+        observer.say(spread(training.objective(settings, 0.0, 0.0)))
     with observer.busy():
         if observer.interrupted:
             raise KeyboardInterrupt
@@ -197,6 +229,14 @@ def describe(settings, training, heldout=None):
     )
 
 
+def spread(objective):
+    """Where the shards are, and what a round of them costs."""
+    own, n = sum(share.layout.n_features for share in objective.shares), len(objective.shares)
+    tokens = f"{objective.n_tokens / max(n, 1):,.0f} tokens each"
+    copies = f"every weight in {own / max(objective.n_features, 1):.2f} of them"
+    return f"{objective.engine.n_workers} workers, {n} shards, {tokens}, {copies}; a round is {16 * own / MEGABYTE:,.1f} MB"
+
+
 def monitors(settings, heldout, observer):
     """The monitors that every fit has, held-out scores first."""
     algorithm = settings.algorithm
@@ -243,7 +283,7 @@ def fit_point(settings, training, *, point=0, w=None, heldout=None, before=None,
             settings.checkpoint, settings.checkpoint_every, run, optimiser, rng, monitors=[prover, *watching], observer=observer
         )
         watching = [*watching, writer]
-    return fit(problem, optimiser, prover=prover, monitors=watching, trace=settings.trace, start=start), optimiser
+    return fit(problem, optimiser, prover=prover, monitors=watching, trace=settings.trace, start=start, traffic=problem.traffic), optimiser
 
 
 def _follow_path(settings, training, w, heldout, observer):

@@ -17,6 +17,7 @@ import math
 import os
 import time
 from dataclasses import replace
+from functools import partial
 
 from ..errors import DataError, ModelError, TrainingError
 from ..model import model
@@ -26,6 +27,7 @@ from .constrained import learn_legally
 from .events import SILENT, Log, Observers
 from .learn import trained_and_saved
 from .strength import Strength
+from .train import train
 
 
 def update(settings, observer=SILENT):
@@ -57,7 +59,9 @@ def update(settings, observer=SILENT):
         corpus = builder.take()
         if vocabulary.legal is not None:
             corpus, _ = learn_legally(corpus, vocabulary, vocabulary.legal.said, lambda i, k: f"sentence {i + 1}, token {k + 1}")
-        return trained_and_saved(corpus, vocabulary, settings, observer, init=old, started=started, more_facts={"n_learnt": n})
+        return trained_and_saved(
+            partial(train, corpus, vocabulary, started=started), settings, observer, init=old, more_facts={"n_learnt": n}
+        )
 
 
 def imported(model):

@@ -5,6 +5,8 @@ import operator
 
 from .strength import Strength
 
+MOST_WORKERS = 1024  # of this machine
+
 
 def strengths(value):
     """A tuple of Strength; the value itself where it is none, for the refusal."""
@@ -60,3 +62,12 @@ def at_least(value, least, *, without=False):
     except (TypeError, ValueError):
         return False
     return math.isfinite(number) and (number > least if without else number >= least)
+
+
+def odd_workers(value, called):
+    """What is wrong with where the workers are."""
+    if isinstance(value, str):
+        if not (value.startswith(("tcp://", "tls://")) or value.endswith(".json")):
+            yield f"{called} {value!r}, expected a number of processes, tcp://HOST:PORT, tls://HOST:PORT or the .json file of a scheduler"
+    elif not (is_whole(value) and 1 <= value <= MOST_WORKERS):
+        yield f"{called} {value!r}, expected 1 to {MOST_WORKERS} processes"

@@ -2,6 +2,7 @@
 
 Before the first step counts decide, the first of these that applies:
 
+    shards, so no single sequences              owlqn with l1; else newton-cg, if it fits; else lbfgs
     l1 above 0, lambda = 0                      owlqn
     l1 above 0                                  sag, if it fits without entries of several sequences; else owlqn
     more than THREADS threads                   newton-cg, whose passes all threads share, if it fits
@@ -40,19 +41,23 @@ NAMES = ("sag", "newton-cg", "lbfgs", "owlqn")
 ALGORITHMS = {"sag": sag.ALGORITHM, "newton-cg": newton_cg.ALGORITHM, "lbfgs": lbfgs.ALGORITHM, "owlqn": owlqn.ALGORITHM}
 
 
-def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0):
+def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0, shards=False):
     """(name, the options that are not the defaults, why) from counts alone."""
     room = max_memory * GIGABYTE
+    if shards and l1:
+        return "owlqn", {}, "for --l1 of data in shards"
     if l1:
         need = sum(sag.ALGORITHM.memory(facts, sag.ALGORITHM.defaults()).values())
         return ("sag", {}, "for --l1 with --lambda") if l2 and need <= room else ("owlqn", {}, "for --l1")
     newton = newton_options(facts, room)
+    if shards and newton is not None:
+        return "newton-cg", newton, "for data in shards"
     if threads > THREADS and newton is not None:
         return "newton-cg", newton, f"for {threads} threads"
     if facts.n_sequences * facts.n_tokens_squared > UNEVEN * facts.n_tokens**2 and newton is not None:
         return "newton-cg", newton, "for a few sequences that are very much longer than the others"
     batch = 1
-    while batch <= MOST and (batch == 1 or facts.n_sequences >= batch * FEWEST):
+    while not shards and batch <= MOST and (batch == 1 or facts.n_sequences >= batch * FEWEST):
         need = sum(sag.ALGORITHM.memory(facts, {**sag.ALGORITHM.defaults(), "batch": batch}).values())
         if need <= room:
             why = f"its table takes {need / GIGABYTE:.2g} GB" + (f" with {batch} sequences in an entry" if batch > 1 else "")
@@ -82,12 +87,14 @@ def passes_left(seen, back, stuck):
 class Auto(Optimiser):
     """Another optimiser, and the decision which."""
 
-    resumable = movable = True
+    resumable = movable = shards = True
 
     def __init__(self, objective, w, rng, *, max_memory):
         super().__init__(objective, w, rng)
-        self.max_memory, self.facts = max_memory, sizes(objective.sequences.corpus, objective.layout)
-        name, options, why = choose(self.facts, max_memory, threads=objective.threads, l1=objective.l1, l2=objective.l2)
+        self.max_memory = max_memory
+        self.facts = objective if objective.in_shards else sizes(objective.sequences.corpus, objective.layout)
+        how = {"threads": objective.threads, "l1": objective.l1, "l2": objective.l2, "shards": objective.in_shards}
+        name, options, why = choose(self.facts, max_memory, **how)
         self.told = [f"algorithm: {name}, {why} (-a chooses another)"]
         self.seen, self.passes = deque(maxlen=2 * WINDOW + 1), 0  # the logarithms of sag's last estimates; its passes
         self._turn_to(name, options)
@@ -176,8 +183,8 @@ class Auto(Optimiser):
 
 def memory(facts, options):
     """That of the choice, as far as the counts tell."""
-    threads, l1, l2 = getattr(facts, "threads", 1), getattr(facts, "l1", 0.0), getattr(facts, "l2", 1.0)
-    name, chosen, _ = choose(facts, options["max_memory"], threads=threads, l1=l1, l2=l2)
+    how = {"threads": 1, "l1": 0.0, "l2": 1.0, "shards": False}
+    name, chosen, _ = choose(facts, options["max_memory"], **{key: getattr(facts, key, value) for key, value in how.items()})
     return ALGORITHMS[name].memory(facts, {**ALGORITHMS[name].defaults(), **chosen})
 
 

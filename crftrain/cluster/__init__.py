@@ -1,0 +1,1 @@
+"""Training with the processes of other machines: Dask.distributed places shards and carries messages, nothing else."""

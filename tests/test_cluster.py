@@ -1,0 +1,286 @@
+"""Training on workers: the same bytes as in one process, whatever happens to the workers."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from problems import larger
+
+from crftrain.chain.sharded import sharded
+from crftrain.cluster import worker
+from crftrain.errors import CrftrainError, DataError, SettingsError
+from crftrain.training.events import Observer
+from crftrain.training.learn import learn
+from crftrain.training.settings import Settings
+
+distributed = pytest.importorskip("distributed", reason="workers need distributed (pip install distributed)")
+
+from crftrain.cluster.cluster import Cluster, connect  # noqa: E402
+
+SECONDS = 90  # for whatever has to end by itself
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with connect(2, timeout=4) as found:
+        yield found
+
+
+def settings(train_file, model, **more):
+    return Settings(**{"paths": (str(train_file),), "algorithm": "lbfgs", "passes": 12, "model": str(model), **more})
+
+
+@pytest.fixture
+def expected(train_file, tmp_path):
+    learn(settings(train_file, tmp_path / "one.bin"))
+    return (tmp_path / "one.bin").read_bytes()
+
+
+def pids(cluster):
+    return cluster.client.run(os.getpid)
+
+
+class Meddler(Observer):
+    """Does something in the middle of a training."""
+
+    def __init__(self, act, at=3):
+        self.act, self.at, self.seen, self.told = act, at, 0, []
+
+    def step(self, progress):
+        self.seen += 1
+        if self.seen == self.at:
+            self.act()
+
+    def say(self, text):
+        self.told.append(text)
+
+
+@pytest.mark.parametrize(("shards", "ship"), [(None, False), (5, False), (5, True)])
+@pytest.mark.parametrize("algorithm", ["lbfgs", "newton-cg"])
+def test_the_model_has_the_bytes_of_one_process(cluster, train_file, tmp_path, algorithm, shards, ship):
+    for name, where in (("one", None), ("two", cluster)):
+        more = {"shards": shards, "workers": 2, "ship": ship} if where else {}
+        learn(settings(train_file, tmp_path / name, algorithm=algorithm, passes=6, **more), cluster=where)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_the_command_starts_workers_and_writes_the_same_model(train_file, tmp_path, process, expected):
+    found = process("learn", "-a", "lbfgs", "--passes", 12, "--workers", 2, "--shards", 3, "-m", "two.bin", train_file)
+    told = found.communicate(timeout=SECONDS)[1].decode()
+    assert found.returncode == 0, told
+    assert "2 workers, 3 shards, " in told and "MB, slowest " in told
+    assert (tmp_path / "two.bin").read_bytes() == expected
+
+
+def test_auto_on_workers_chooses_among_what_can(cluster, train_file, tmp_path):
+    observer = Meddler(lambda: None)
+    learn(settings(train_file, tmp_path / "auto.bin", algorithm="auto"), observer, cluster=cluster)
+    assert any("algorithm: newton-cg, for data in shards" in text for text in observer.told)
+
+
+def test_a_worker_that_is_killed_costs_no_bit(train_file, tmp_path, expected):
+    with connect(2, timeout=10) as cluster:
+        meddler = Meddler(lambda: os.kill(next(iter(pids(cluster).values())), signal.SIGKILL))
+        learn(settings(train_file, tmp_path / "model.bin"), meddler, cluster=cluster)
+        assert meddler.seen > 3 and cluster.engines[-1].traffic.remade >= 1
+    assert (tmp_path / "model.bin").read_bytes() == expected
+
+
+def test_a_worker_that_is_killed_in_the_middle_of_a_round_costs_no_bit(train_file, tmp_path):
+    learn(settings(train_file, tmp_path / "one.bin", algorithm="newton-cg", passes=6))
+    with connect(2, timeout=10) as cluster:
+        pid = list(pids(cluster).values())[1]
+        threading.Timer(0.3, os.kill, (pid, signal.SIGKILL)).start()
+        learn(settings(train_file, tmp_path / "two.bin", algorithm="newton-cg", passes=6), cluster=cluster)
+    assert (tmp_path / "one.bin").read_bytes() == (tmp_path / "two.bin").read_bytes()
+
+
+def test_a_worker_that_hangs_counts_as_dead_after_the_time_out(train_file, tmp_path, expected):
+    with connect(2, timeout=2) as cluster:
+        hung = next(iter(pids(cluster).values()))
+        meddler = Meddler(lambda: os.kill(hung, signal.SIGSTOP))
+        try:
+            learn(settings(train_file, tmp_path / "model.bin"), meddler, cluster=cluster)
+            assert len(cluster.watch.living) == 1
+        finally:
+            os.kill(hung, signal.SIGCONT)
+    assert (tmp_path / "model.bin").read_bytes() == expected
+
+
+def scheduler_of(tmp_path, workers):
+    """Processes of a scheduler and its workers, as Dask's own commands start them; the first is the scheduler."""
+    where = str(tmp_path / "scheduler.json")
+    program = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", where]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
+    started = [subprocess.Popen(program, **quiet)]
+    program = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard", "--no-nanny", "--nthreads", "1"]
+    started += [subprocess.Popen([*program, "--scheduler-file", where], **quiet) for _ in range(workers)]
+    return where, started
+
+
+def test_a_lost_scheduler_is_status_1_and_the_checkpoint_leads_to_the_same_bytes(train_file, tmp_path, process):
+    where, started = scheduler_of(tmp_path, 1)
+    try:
+        until = time.monotonic() + 30
+        while not os.path.exists(where) and time.monotonic() < until:
+            time.sleep(0.1)
+        own = ["learn", "-a", "newton-cg", "--checkpoint", "state", "--checkpoint-every", 1, "-m", "two.bin", train_file]
+        found = process(*own, "--workers", "scheduler.json", "--worker-timeout", 3, "-v", "--passes", 1000, "--tol", 0)
+        for line in found.stderr:
+            if b"iteration 2 " in line:
+                started[0].kill()
+                break
+        told = found.communicate(timeout=SECONDS)[1].decode()
+        assert found.returncode == 1 and "the scheduler is lost" in told, told
+        assert not (tmp_path / "two.bin").exists()
+    finally:
+        for child in started:
+            child.kill()
+            child.wait()
+    whole = settings(train_file, tmp_path / "whole.bin", algorithm="newton-cg", tol=0.0, passes=15)
+    learn(whole)
+    assert json.loads(np.load(tmp_path / "state")["counters"].item())["iteration"] < 15
+    learn(replace(whole, model=str(tmp_path / "two.bin"), resume=str(tmp_path / "state")))
+    assert (tmp_path / "two.bin").read_bytes() == (tmp_path / "whole.bin").read_bytes()
+
+
+def test_nothing_stays_on_the_workers(cluster, train_file, tmp_path):
+    with Cluster(cluster.client) as mine:
+        learn(settings(train_file, tmp_path / "model.bin", passes=2), cluster=mine)
+        (engine,) = mine.engines
+        assert all(mine.client.run(lambda run: any(name[0] == run for name in worker.KEPT), engine.run).values())
+    assert not any(cluster.client.run(lambda run: any(name[0] == run for name in worker.KEPT), engine.run).values())
+    assert not any(cluster.client.processing().values())
+
+
+def test_a_shard_that_was_told_less_is_never_asked(cluster):
+    """As when a worker wakes up that counted as dead."""
+    made = larger()
+    n = made.corpus.n_sequences
+    objective = sharded(made.corpus, made.layout, np.array([0, 40, n]), l2=1 / n, cluster=cluster)
+    w, g, h = made.weights(1), *np.empty((2, made.layout.n_features))
+    objective.value_and_gradient(w, g)
+    engine = objective.engine
+    engine.version[0] += 1  # another one was made elsewhere meanwhile
+    objective.value_and_gradient(w, h)
+    np.testing.assert_array_equal(g, h)
+    assert engine.traffic.remade == 1
+
+
+def test_bytes_a_round_are_the_weights_and_gradients_of_the_shards(cluster):
+    made = larger(features="full", attributes=3000)
+    n = made.corpus.n_sequences
+    objective = sharded(made.corpus, made.layout, np.array([0, 40, n]), l2=1 / n, cluster=cluster)
+    w, g = made.weights(1), np.empty(made.layout.n_features)
+    objective.value_and_gradient(w, g)
+    before = objective.traffic.bytes
+    objective.value_and_gradient(w, g)
+    own = 16 * sum(share.layout.n_features for share in objective.shares)
+    assert own <= objective.traffic.bytes - before <= 1.1 * own
+
+
+def test_an_error_of_a_worker_is_the_error(cluster):
+    made = larger()
+    n = made.corpus.n_sequences
+    objective = sharded(made.corpus, made.layout, np.array([0, 40, n]), l2=1 / n, cluster=cluster)
+    with pytest.raises(TypeError):
+        objective.engine.map("losses", [("no weights",)] * 2)
+    assert np.isfinite(objective.value(made.weights(1)))
+
+
+def test_several_files_and_compressed_ones_are_read_by_the_workers(cluster, train_file, tmp_path):
+    packed, text = tmp_path / "more.txt.gz", train_file.read_bytes()
+    packed.write_bytes(gzip.compress(text.replace(b"a", b"x")))
+    for name, where in (("one", None), ("two", cluster)):
+        learn(settings(train_file, tmp_path / name, paths=(str(train_file), str(packed)), min_freq=2), cluster=where)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+@pytest.mark.parametrize("odd", [b"one\n", b"a b \xff c\n", b"a b\0 c\n"])
+def test_odd_data_on_a_worker_are_the_same_error_with_file_and_line(cluster, train_file, tmp_path, odd):
+    train_file.write_bytes(train_file.read_bytes() + b"\n" + odd)
+    told = []
+    for where in (None, cluster):
+        with pytest.raises(DataError) as error:
+            learn(settings(train_file, tmp_path / "model.bin"), cluster=where)
+        told.append(str(error.value))
+    assert told[0] == told[1] and "train.txt:" in told[0]
+
+
+def test_a_worker_that_is_killed_while_it_reads_costs_no_bit(train_file, tmp_path, expected):
+    with connect(2, timeout=10) as cluster:
+        pid = list(pids(cluster).values())[1]
+        place = cluster.place
+
+        def killing(*what):
+            os.kill(pid, signal.SIGKILL)
+            return place(*what)
+
+        cluster.place = killing
+        learn(settings(train_file, tmp_path / "model.bin"), cluster=cluster)
+    assert (tmp_path / "model.bin").read_bytes() == expected
+
+
+def test_a_worker_of_another_kind_is_named(cluster):
+    with pytest.raises(CrftrainError, match=r"worker tcp://.*: numpy 1.0, expected .*where training was started"):
+        worker.misfit("tcp://h:1", {**worker.facts(), "numpy": "1.0"}, worker.facts())
+    mine = Cluster(cluster.client)
+    mine.facts = {**mine.facts, "SIMD level": "of tomorrow"}
+    with pytest.raises(CrftrainError, match=r"worker tcp://.*: SIMD level .*, expected of tomorrow"), mine:
+        pass
+
+
+def test_an_interrupted_training_leaves_no_task_behind(train_file, tmp_path, process):
+    where, started = scheduler_of(tmp_path, 1)
+    try:
+        until = time.monotonic() + 30
+        while not os.path.exists(where) and time.monotonic() < until:
+            time.sleep(0.1)
+        own = ["learn", "-a", "lbfgs", "--tol", 0, "--passes", 100000, "-v", "-m", "two.bin", train_file]
+        found = process(*own, "--workers", "scheduler.json")
+        for line in found.stderr:
+            if b"iteration 3 " in line:
+                found.send_signal(signal.SIGINT)
+                break
+        told = found.communicate(timeout=SECONDS)[1].decode()
+        assert found.returncode == 130 and "saving" in told and (tmp_path / "two.bin").exists()
+        with distributed.Client(scheduler_file=where) as client:
+            assert not any(client.processing().values())
+            assert not any(client.run(lambda: len(worker.KEPT)).values())
+    finally:
+        for child in started:
+            child.kill()
+            child.wait()
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "head:8786", "http://head", "2000"])
+def test_workers_that_are_nowhere_are_wrong_usage(crftrain, value):
+    ended = crftrain("learn", "-a", "lbfgs", "--workers", value, "absent.txt")
+    assert ended.status == 2 and "--workers" in ended.err and "absent" not in ended.err
+
+
+@pytest.mark.parametrize("name", ["sag", "psa", "hybrid"])
+def test_who_looks_at_single_sequences_refuses_workers_by_name(crftrain, name):
+    ended = crftrain("learn", "-a", name, "--workers", 2, "absent.txt")
+    assert ended.status == 2 and f"{name} looks at single sequences" in ended.err and "newton-cg" in ended.err
+
+
+def test_a_scheduler_out_of_reach_is_status_1(crftrain, train_file):
+    ended = crftrain("learn", "-a", "lbfgs", "--workers", "tcp://127.0.0.1:1", "--worker-timeout", 1, train_file)
+    assert ended.status == 1 and "no scheduler can be reached" in ended.err
+
+
+def test_what_is_for_workers_needs_workers():
+    for name in ("worker_timeout", "ship"):
+        with pytest.raises(SettingsError, match=f"{name} needs workers"):
+            Settings(paths=("a",), algorithm="lbfgs", **{name: 3}).check()
+    with pytest.raises(SettingsError, match="standard input needs ship"):
+        Settings(paths=("-",), algorithm="lbfgs", workers=2).check()
