@@ -47,7 +47,7 @@ def connect(where, *, threads=1, timeout=None):
     distributed, timeout = needed(), timeout or TIMEOUT
     with contextlib.ExitStack() as stack:
         client = _started(stack, distributed, where, threads) if isinstance(where, int) else _joined(distributed, where, timeout)
-        stack.callback(client.close, timeout=5)
+        stack.callback(_close, client, 5)
         with Cluster(client, timeout=timeout, here=isinstance(where, int)) as cluster:
             yield cluster
 
@@ -60,8 +60,14 @@ def _started(stack, distributed, n, threads):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     how = {"memory_limit": 0, "silence_logs": logging.CRITICAL, "preload": [ALONE], "scheduler_kwargs": UNSEEN}
     local = distributed.LocalCluster(n_workers=n, threads_per_worker=threads, processes=True, **how)
-    stack.callback(local.close, timeout=10)
+    stack.callback(_close, local, 10)
     return distributed.Client(local)
+
+
+def _close(what, seconds):
+    """Processes that do not end in time end with this one."""
+    with contextlib.suppress(OSError, needed().TimeoutError):
+        what.close(timeout=seconds)
 
 
 def _joined(distributed, where, timeout):
