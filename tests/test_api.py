@@ -176,6 +176,36 @@ def test_frames_are_grouped_by_a_column(library):
 # ---- the estimator
 
 
+class Frame:
+    """As much of a pandas frame as is looked at."""
+
+    columns = ("group", "word", "tag")
+
+    def to_dict(self):
+        return {}
+
+
+def test_a_frame_alone_and_columns_that_are_missing_are_told(fitted):
+    for use in (fitted.predict, CRF().fit):
+        with pytest.raises(TypeError, match="a frame, expected Dataset.from_frame"):
+            use(Frame())
+    with pytest.raises(ValueError, match="frame: no column 'document', expected one of 'group', 'word', 'tag'"):
+        Dataset.from_frame(Frame(), group="document")
+
+
+@pytest.mark.parametrize("tag", [2, -1, -100, "X"])
+def test_a_number_without_a_name_is_told(tag):
+    with pytest.raises(ValueError, match=r"tags\[1\]: .*, expected a number from 0 to 1, the place of a name"):
+        Dataset.from_columns([["a"], ["b", "c"]], tags=[[0], [1, tag]], names=["O", "X"], template="pos")
+
+
+def test_the_end_of_a_name_tells_the_format_of_a_model(fitted, tmp_path):
+    fitted.save(tmp_path / "m.crfsuite")
+    assert (tmp_path / "m.crfsuite").read_bytes()[:4] == b"lCRF"
+    fitted.save(tmp_path / "ours.crfsuite", format="crftrain")
+    assert CRF.load(tmp_path / "ours.crfsuite").classes_ == CRF.load(tmp_path / "m.crfsuite").classes_ == fitted.classes_
+
+
 def test_a_fit_says_what_came_of_it(fitted):
     assert set(fitted.classes_) == {"O", "I-X", "B-X"}
     assert fitted.converged_ and fitted.stop_reason_ == "converged"
@@ -495,6 +525,23 @@ def test_a_dataset_is_tagged_in_portions_as_its_sequences_are():
     assert list(crf.tagger_.tag_all(data[100:500])) == expected[100:500]
     assert list(crf.tagger_.tag_all(list(data))) == expected
     assert [len(p) for p in crf.tagger_.marginals_of_all(data)] == list(map(len, expected))
+
+
+def test_files_are_tagged_by_the_template_of_the_model():
+    crf = CRF(template="pos", max_iter=3).fit(str(ROOT / "data" / "train.txt"))
+    test = str(ROOT / "data" / "test.txt")
+    data = Dataset.read(test, template="pos")
+    assert crf.predict(test).tolist() == crf.predict(data).tolist()
+    assert crf.score(test) == crf.score(data) > 0.8
+
+
+def test_sequences_of_a_dataset_are_sequences(fitted):
+    X, y = sample(5)
+    data = Dataset(X, y)
+    assert fitted.predict_single(data[3]) == fitted.predict_single(X[3])
+    assert fitted.sequence_proba(data).tolist() == fitted.sequence_proba(data, y).tolist() == fitted.sequence_proba(X, y).tolist()
+    with pytest.raises(DataError, match="y: no labels"):
+        fitted.sequence_proba(X)
 
 
 def test_sequences_of_several_datasets_are_no_dataset():

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,8 @@ def own_tests(name, version):
         CACHE.mkdir(parents=True, exist_ok=True)
         fetch = [sys.executable, "-m", "pip", "download", "--quiet", "--retries", "1", "--timeout", "10", "--no-deps"]
         fetch += ["--no-binary", ":all:"]
-        subprocess.run([*fetch, "--dest", str(CACHE), f"{name}=={version}"], capture_output=True, timeout=60, check=False)
+        with suppress(subprocess.TimeoutExpired):
+            subprocess.run([*fetch, "--dest", str(CACHE), f"{name}=={version}"], capture_output=True, timeout=120, check=False)
         archive = next(iter(CACHE.glob(f"{stem}.tar.gz")), None) or next(iter(CACHE.glob(f"{name}-{version}.tar.gz")), None)
         if archive is None:
             pytest.skip(f"no source distribution of {name} {version} in {CACHE}, and none could be fetched")

@@ -23,6 +23,13 @@ from ..text.encode import Corpus, CorpusBuilder, Encoder, Observations, StringTa
 from ..text.read import Sentence
 
 
+def _named(tag, names, i):
+    """The name of a number; -1 or -100, as some libraries mark tokens without a label, would be counted from the end."""
+    if isinstance(tag, str) or not 0 <= tag < len(names):
+        raise DataError(f"tags[{i}]", repr(tag), f"a number from 0 to {len(names) - 1}, the place of a name")
+    return names[tag]
+
+
 class Row:
     """One sequence of a Dataset, for whoever takes it apart and puts it together again, as scikit-learn does."""
 
@@ -84,7 +91,7 @@ class Dataset:
         """
         X = [list(zip(*cells, strict=True)) for cells in zip(*columns, strict=True)]
         if tags is not None and names is not None:
-            tags = [[names[tag] for tag in sequence] for sequence in tags]
+            tags = [[_named(tag, names, i) for tag in sequence] for i, sequence in enumerate(tags)]
         return cls(X, tags, template=template)
 
     @classmethod
@@ -93,6 +100,9 @@ class Dataset:
 
         With a template the other columns are cells of text; without one a row is a dict of attributes by the columns' names.
         """
+        for name in (group,) if label is None else (group, label):
+            if name not in frame.columns:
+                raise DataError("frame", f"no column {name!r}", f"one of {', '.join(map(repr, frame.columns))}")
         columns = [name for name in frame.columns if name not in (group, label)]
         cells = [frame[name].to_list() for name in columns]
         rows = zip(*cells, strict=True)
@@ -191,7 +201,7 @@ class Dataset:
     def labels(self) -> list[list[str]]:
         """A list of labels for each sequence."""
         if not self.labelled:
-            raise DataError("", "data without labels", "labels for each sequence")
+            raise DataError("y", "no labels", "labels for each sequence")
         names = self.vocabulary.labels
         flat = [names[j] for j in self.corpus.label.tolist()]
         return [flat[first:end] for first, end in self._bounds()]
@@ -282,6 +292,12 @@ def together(X) -> Dataset | None:
     return X[0].dataset.take([x.index for x in X])
 
 
+def refuse_frame(X) -> None:
+    """A frame does not say where a sequence ends."""
+    if hasattr(X, "columns") and hasattr(X, "to_dict"):
+        raise DataTypeError("X", "a frame", "Dataset.from_frame(frame, group=COLUMN, label=COLUMN), which says what a sequence is")
+
+
 def _loaded(template):
     """A Template out of a name, a path or one; None where it is to be chosen."""
     return None if template in (None, "auto") else templates.load(template) if isinstance(template, str | os.PathLike) else template
@@ -363,8 +379,7 @@ def as_dataset(X, y=None, *, template: Any = None) -> Dataset:
         X = rows
     if isinstance(X, Dataset):
         return X if y is None else X.with_labels(y)
-    if hasattr(X, "columns") and hasattr(X, "to_dict"):
-        raise DataTypeError("X", "a frame", "Dataset.from_frame(frame, group=COLUMN, label=COLUMN), which says what a sequence is")
+    refuse_frame(X)
     if isinstance(X, str | os.PathLike) or (isinstance(X, list | tuple) and X and all(isinstance(x, str | os.PathLike) for x in X)):
         if y is not None:
             raise DataError("y", "labels beside files, which have their own", "y=None")

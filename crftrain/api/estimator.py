@@ -145,7 +145,7 @@ class CRF(Parameters):
 
     def predict(self, X: Any) -> np.ndarray:
         """An array of one dimension with a list of labels for each sequence."""
-        return _objects(self.tagger_.tag_all(_sequences(X)))
+        return _objects(self.tagger_.tag_all(self._sequences(X)))
 
     def predict_single(self, xseq: Iterable) -> list[str]:
         """The labels of one sequence."""
@@ -153,7 +153,7 @@ class CRF(Parameters):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """An array with a float array [tokens, classes] for each sequence, columns in the order of classes_."""
-        return _objects(self.tagger_.marginals_of_all(_sequences(X)))
+        return _objects(self.tagger_.marginals_of_all(self._sequences(X)))
 
     def predict_marginals(self, X: Any) -> np.ndarray:
         """An array with a list for each sequence of a dict for each token: label -> probability."""
@@ -166,11 +166,13 @@ class CRF(Parameters):
 
     def decode(self, X: Any, n_best: int = 1) -> list:
         """(labels, their probability) of each sequence; with n_best a list of so many of them, best first."""
-        found = self.tagger_.best(_sequences(X), n_best)
+        found = self.tagger_.best(self._sequences(X), n_best)
         return list(found) if n_best > 1 else [ways[0] for ways in found]
 
-    def sequence_proba(self, X: Iterable, y: Iterable) -> np.ndarray:
-        """The probability that each sequence has just these labels."""
+    def sequence_proba(self, X: Any, y: Iterable | None = None) -> np.ndarray:
+        """The probability that each sequence has just these labels, those of a Dataset or a file where y is None."""
+        X = self._sequences(X)
+        y = _labels(X, self.template) if y is None else y
         return np.array([self.tagger_.probability(xseq, yseq) for xseq, yseq in zip(X, y, strict=True)])
 
     def explain(self, xseq: Iterable, position: int, against: str | None = None, gold: str | None = None):
@@ -180,12 +182,9 @@ class CRF(Parameters):
     def score(self, X: Any, y: Iterable | None = None) -> float:
         """The share of tokens whose label is right."""
         from ..metrics import flat_accuracy_score
-        from .dataset import as_dataset
 
-        if y is None:
-            y = as_dataset(X, template=self.template).labels
-
-        return flat_accuracy_score(y, self.predict(X))
+        X = self._sequences(X)
+        return flat_accuracy_score(_labels(X, self.template) if y is None else y, self.predict(X))
 
     # ---- what was learnt
 
@@ -221,11 +220,15 @@ class CRF(Parameters):
 
     # ---- files
 
-    def save(self, path: str | os.PathLike, *, format: str = "crftrain") -> int:
-        """Write the model, which `crftrain tag` and CRF.load read; the number of bytes. format: or "crfsuite", "wapiti", "crfpp"."""
-        from ..model.foreign import export
+    def save(self, path: str | os.PathLike, *, format: str | None = None) -> int:
+        """Write the model, which `crftrain tag` and CRF.load read; the number of bytes.
 
-        return export(self._fitted(), path, format)
+        format: "crftrain", "crfsuite", "wapiti", "crfpp"; None goes by the end of the name, model.crfsuite, else crftrain.
+        """
+        from ..model.foreign import FORMATS, export
+
+        ending = os.path.splitext(os.fspath(path))[1][1:]
+        return export(self._fitted(), path, format or (ending if ending in FORMATS else "crftrain"))
 
     @classmethod
     def load(cls, path: str | os.PathLike, **parameters) -> CRF:
@@ -250,6 +253,15 @@ class CRF(Parameters):
             input_tags=InputTags(two_d_array=False, dict=True, string=True),
         )
 
+    def _sequences(self, X):
+        """What can be tagged at once; files are read as data with labels, by the model's template."""
+        if not isinstance(X, str | os.PathLike):
+            return X
+        from .dataset import Dataset
+
+        known = self._fitted().vocabulary
+        return Dataset.read(X, template=known.template, format=known.format)
+
     def _fitted(self) -> Model:
         if not self.__sklearn_is_fitted__():
             raise not_fitted(self)
@@ -259,13 +271,11 @@ class CRF(Parameters):
         return {name: value for name, value in vars(self).items() if name != "_tagger"}
 
 
-def _sequences(X):
-    """What can be tagged at once; files are read as data with labels."""
-    if not isinstance(X, str | os.PathLike):
-        return X
-    from .dataset import Dataset
+def _labels(X, template):
+    """Those that the data have themselves."""
+    from .dataset import as_dataset
 
-    return Dataset.read(X)
+    return as_dataset(X, template=template).labels
 
 
 def _objects(values) -> np.ndarray:

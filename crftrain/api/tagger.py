@@ -19,7 +19,7 @@ from ..tagging._single import Single
 from ..tagging.query import Query
 from ..text.encode import Corpus, Vocabulary
 from ..text.legal import SCHEMES, Legal
-from .dataset import Dataset, Renumbering, encoder_of, rows_in, together
+from .dataset import Dataset, Renumbering, Row, encoder_of, refuse_frame, rows_in, together
 from .rows import PlainRows, suits
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Tagger:
 
     def tag(self, xseq: Iterable) -> list[str]:
         """The most probable labels of one sequence."""
-        if self._alone:
+        if self._alone and not isinstance(xseq, Row):
             return self._single().tag(xseq)
         return next(self.tag_all([xseq]))
 
@@ -128,7 +128,7 @@ class Tagger:
         >>> tagger.probability([{"a"}, {"b"}], ["X", None]) > tagger.probability([{"a"}, {"b"}], ["X", "Y"])
         True
         """
-        corpus, yseq = self._encoded([xseq]), list(yseq)
+        (corpus, _), yseq = next(self._portions([xseq])), list(yseq)
         number = {name: j for j, name in enumerate(self._names)}
         if len(yseq) != corpus.n_tokens:
             raise DataError("", f"{corpus.n_tokens} tokens and {len(yseq)} labels", "one label for each token")
@@ -182,6 +182,7 @@ class Tagger:
         if isinstance(X, Dataset):
             yield from X.portions(PORTION)
             return
+        refuse_frame(X)
         X = iter(X)
         for first in X:
             yield list(chain((first,), islice(X, PORTION - 1)))
