@@ -10,6 +10,7 @@ from problems import KINDS, kind, larger
 from crftrain import optimizers
 from crftrain.errors import TrainingError
 from crftrain.optimizers.base import Algorithm, Option, Step
+from crftrain.optimizers.batch import _long
 from crftrain.optimizers.batch._history import History
 from crftrain.optimizers.batch._linesearch import strong_wolfe
 from crftrain.training.loop import Limits, fit
@@ -448,6 +449,32 @@ def test_the_history_of_a_long_vector():
         assert history.add(g)
     history.direction(g, out)
     np.testing.assert_allclose(out, two_loops(pairs[-4:], g), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096, 4096 * 5 + 13])
+def test_any_number_of_threads_has_the_bits_of_one(size):
+    def all_of(threads):
+        rng = np.random.default_rng(1)
+        rows, c, (g, w, d), out = rng.normal(size=(6, size)), rng.normal(size=6), rng.normal(size=(3, size)), np.empty(size)
+        c[2] = 0
+        found = [_long.dot(g, w, threads), _long.combine(c, rows, 0.3, g, out, threads), out.copy()]
+        np.testing.assert_allclose(out, c @ rows + 0.3 * g, atol=1e-12)
+        assert found[:2] == pytest.approx([g @ w, g @ out])
+        found.append(_long.products((g, w, d), rows, [0, 1, 3], threads))
+        np.testing.assert_allclose(found[-1][:, [0, 1, 3]], np.stack([g, w, d]) @ rows[[0, 1, 3]].T, atol=1e-10)
+        assert not found[-1][:, [2, 4, 5]].any()
+        _long.go(w, 0.5, d, out, threads)
+        assert (out == w + 0.5 * d).all()
+        old, new = w.copy(), g.copy()
+        _long.exchange(old, new, threads)
+        assert (old == g).all()
+        assert (new == g - w).all()
+        return found
+
+    one = all_of(1)
+    for threads in (2, 3, 8):
+        for mine, other in zip(one, all_of(threads), strict=True):
+            np.testing.assert_array_equal(mine, other)
 
 
 def test_a_new_history_says_steepest_descent():

@@ -1,5 +1,6 @@
 """The objective is its formula, its gradient the derivative, and neither threads nor failures before change what is computed."""
 
+import os
 import signal
 import threading
 import time
@@ -324,6 +325,68 @@ def test_in_threads_runs_each_once():
     assert sorted(ran) == [0, 1, 2, 3, 4]
 
 
+def test_threads_that_have_ended_work_again():
+    for _ in range(3):
+        in_threads(lambda k: None, 4)
+    before = threading.active_count()
+    in_threads(lambda k: None, 4)
+    assert threading.active_count() == before
+
+
+def test_work_within_work_has_threads_of_its_own():
+    ran = []
+    in_threads(lambda outer: in_threads(lambda k: ran.append((outer, k)), 3), 3)
+    assert sorted(ran) == [(outer, k) for outer in range(3) for k in range(3)]
+
+
+def test_the_failure_of_the_first_that_failed_leaves_when_all_have_ended():
+    ended, cancelled = [], []
+
+    def work(k):
+        time.sleep(0.02 * (4 - k))
+        ended.append(k)
+        if k in (2, 3):
+            raise ValueError(k)
+
+    with pytest.raises(ValueError, match="2"):
+        in_threads(work, 5, cancel=lambda: cancelled.append(True))
+    assert sorted(ended) == [0, 1, 2, 3, 4]
+    assert not cancelled
+
+
+@pytest.mark.parametrize("working", [True, False])
+def test_a_signal_cancels_the_others_and_leaves_when_they_have_ended(working):
+    """Also where it comes while this thread waits for them."""
+    over, ended = threading.Event(), []
+
+    def work(k):
+        if k == 0:
+            timer = threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT))
+            timer.start()
+            while working:
+                time.sleep(0.001)
+        else:
+            over.wait()
+            ended.append(k)
+
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(work, 4, cancel=over.set)
+    assert sorted(ended) == [1, 2, 3]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_process_that_forks_has_threads_on_both_sides():
+    in_threads(lambda k: None, 3)
+    child = os.fork()
+    if child == 0:
+        ran = []
+        in_threads(ran.append, 3)
+        os._exit(0 if sorted(ran) == [0, 1, 2] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    in_threads(lambda k: None, 3)
+
+
 # ---- failures
 
 
@@ -396,6 +459,7 @@ def test_a_thread_that_dies_as_it_starts_is_not_waited_for(monkeypatch):
         raise Interrupted
 
     monkeypatch.setattr(threading, name, begin_and_fail)
+    monkeypatch.setattr("crftrain.chain.threads._idle", [])
     with pytest.raises((Interrupted, KeyError)):  # KeyError where the thread was quicker and start() cannot forget it
         value_and_gradient(problem, w)
     monkeypatch.undo()

@@ -35,7 +35,7 @@ cdef class Parts:
     cdef double[::1] edge               # the parts' together
     cdef double[::1] squares            # the sum of squares of each piece of the vector
     cdef int64_t[::1] stretches         # pieces of the vector, evenly to the threads
-    cdef int64_t[::1] ranges            # attributes, with evenly many weights to the threads
+    cdef int64_t[::1] ranges            # attributes, whose sums the threads put together
     cdef double open(self, double[::1] w, double c, double[::1] out, double limit) except -1
     cdef double norm(self)
     cdef int close(self) except -1

@@ -24,6 +24,8 @@ from ..text.encode import Observations
 from ._order_free import largest_sum
 from .threads import in_threads
 
+FIRST = 1.06                    # times as many tokens as another part the first one sums in the same time
+
 
 cdef class Part:
     def __init__(self, Sequences sequences, BlockView whole, int64_t first, int64_t last, int64_t places):
@@ -135,9 +137,15 @@ def take_named(const int32_t[::1] name, const int64_t[::1] ptr, double[::1] numb
                     numbers[p] = whole[at + p]
 
 
-def even(corpus, parts):
-    """int64[parts+1]: the sequences cut into runs with about as many tokens each."""
-    return np.searchsorted(corpus.seq, np.linspace(0, corpus.n_tokens, parts + 1)).astype(np.int64)
+def even(corpus, parts, first=1.0):
+    """int64[parts+1]: the sequences cut into runs with about as many tokens each, the first with so many times as many."""
+    ends = np.append(0, first + np.arange(parts)) / (first + parts - 1)
+    return np.searchsorted(corpus.seq, ends * corpus.n_tokens).astype(np.int64)
+
+
+def even_work(corpus, threads):
+    """The same for threads that sum: the first scatters all that it has into one vector, the others into two."""
+    return even(corpus, threads, FIRST)
 
 
 def shared_numbers(corpus, layout, cuts):
@@ -223,9 +231,6 @@ cdef class Parts:
         self.edge = aligned(self.transitions.places)
         self.squares = np.zeros((layout.n_features + PIECE - 1) // PIECE)
         self.stretches = np.linspace(0, len(self.squares), threads + 1).astype(np.int64)
-        ends = np.linspace(0, layout.transitions.start, threads + 1)
-        self.ranges = np.searchsorted(layout.ptr, ends)
-        self.ranges[0], self.ranges[threads] = 0, layout.n_attributes
         if n > 1:
             seq = sequences.corpus.seq
             reach = layout.n_attributes - whole_rows(layout) if layout.label is None else 0
@@ -233,6 +238,18 @@ cdef class Parts:
             pairs = None if sequences.s.pairs.ptr == NULL else owners(sequences.pairs, seq, cuts, len(layout.pair_ptr) - 1)
             for k in range(n):
                 self.parts[k].share(sequences, layout, owner == k, None if pairs is None else pairs == k)
+        self.ranges = self._ranges()
+
+    def _ranges(self):
+        """int64[threads+1]: the attributes cut into runs with about as many numbers to be added up."""
+        cdef Part part
+        sizes, work = np.diff(self.layout.ptr), np.zeros(self.layout.n_attributes)
+        work[:self.whole.n_rows] = self.whole.LP
+        for part in self.parts:
+            work[np.asarray(part.attributes)] += sizes[np.asarray(part.attributes)]
+        ends = np.searchsorted(np.cumsum(work), np.linspace(0, work.sum(), self.threads + 1)).astype(np.int64)
+        ends[0], ends[self.threads] = 0, self.layout.n_attributes
+        return ends
 
     def n_bytes(self):
         """What the parts have beside the corpus and the vector that is wanted."""

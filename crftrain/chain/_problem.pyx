@@ -43,7 +43,7 @@ from ._counts import feature_sums, gold_counts
 from ._diagonal import Diagonal
 from ._occurrence_list import list_weights, listed_bytes
 from ._order_free import limit
-from ._parts import even
+from ._parts import even_work
 from .memory import fitting
 from .rounding import Rounding
 from .threads import in_threads
@@ -59,7 +59,7 @@ cdef class Problem(Measures):
         self.scale = 1.0 / max(1, self.sequences.n if whole is None else whole.n_sequences)  # held-out data may leave none
         self.scorer, self.losses = Scorer(layout), np.zeros(self.sequences.n)
         self.cancelled = False
-        self.cuts = even(corpus, threads)
+        self.cuts = even_work(corpus, threads)
         self.by_length = [longest_first(corpus.seq, *ends) for ends in pairwise(self.cuts)] if layout.sparse else None
         self.parts = self.square_parts = None
 
@@ -212,21 +212,8 @@ cdef class Problem(Measures):
 
     def _run(self, work):
         """work(k) for each part, in threads."""
-        failures = []
-
-        def one(k):
-            try:
-                work(k)
-            except BaseException as failure:
-                failures.append(failure)
-
         self.cancelled = False
-        try:
-            in_threads(one, self.threads, cancel=self.cancel)
-        except BaseException as interruption:       # of this thread; the others have ended
-            failures.insert(0, interruption)
-        if failures:
-            raise failures[0]
+        in_threads(work, self.threads, cancel=self.cancel)
         self.passes += 1
 
     def cancel(self):

@@ -47,18 +47,13 @@ class Threaded(Inline):
         self.threads = threads
 
     def map(self, method, arguments):
-        results, waiting, failures = [None] * len(self.shards), iter(list(enumerate(arguments))), []
+        results, waiting = [None] * len(self.shards), iter(list(enumerate(arguments)))
 
         def work(_):
-            try:
-                for k, own in waiting:
-                    results[k] = getattr(self.shards[k], method)(*own)
-            except BaseException as failure:
-                failures.append(failure)
+            for k, own in waiting:
+                results[k] = getattr(self.shards[k], method)(*own)
 
         in_threads(work, self.threads, cancel=lambda: [shard.cancel() for shard in self.shards])
-        if failures:
-            raise failures[0]
         return results
 
 

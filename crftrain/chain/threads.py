@@ -1,41 +1,69 @@
-"""Work in threads, which a signal can end."""
+"""Work in threads, which a signal can end. Threads that have done theirs wait for more: a start costs some hundred times a waking."""
 
-import sys
+import os
 import threading
+from queue import SimpleQueue
+
+_idle = []  # workers that wait
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # threads stay behind
+
+
+class Worker(threading.Thread):
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.tasks = SimpleQueue()
+        self.start()
+
+    def run(self):
+        while True:
+            self.tasks.get()(self)
+
+
+class Task:
+    """work(k), for whichever thread claims it first; once it is claimed it ends, and leaves what it failed with."""
+
+    def __init__(self, work, k):
+        self.work, self.k, self.failure = work, k, None
+        self.claim, self.ended = threading.RLock(), threading.Event()  # the same thread may claim again: it may not know that it had
+
+    def __call__(self, worker):
+        mine = self.claim.acquire(blocking=False)
+        try:
+            if mine:
+                self.work(self.k)
+        except BaseException as failure:
+            self.failure = failure
+        finally:
+            _idle.append(worker)
+            self.ended.set()
 
 
 def in_threads(work, count, *, cancel=lambda: None):
-    """work(0) .. work(count - 1), each in a thread. An exception while waiting (a signal's) leaves when all have ended.
+    """work(0) here, work(1) .. work(count - 1) each in another thread; the failure of the first of them leaves when all have ended.
 
-    Thread.join is no help there: after an exception it takes a thread that runs for one that has ended.
+    So does an exception while waiting, a signal's; it cancels the others first, as a failure of work(0) does.
     """
     if count == 1:
         work(0)
         return
-    ended, interruption = [threading.Event() for _ in range(count)], None
-
-    def run(k):
-        try:
-            if interruption is None:
-                work(k)
-        finally:
-            ended[k].set()
-
-    workers = [threading.Thread(target=run, args=(k,), daemon=True) for k in range(count)]
-    for worker in workers:
-        try:
-            worker.start()
-        except BaseException as exception:  # noqa: PERF203 -- each worker is started for itself
-            interruption = exception
-            cancel()
-    for worker, event in zip(workers, ended, strict=True):
-        while not event.is_set():
+    tasks, failure = [Task(work, k) for k in range(1, count)], None
+    try:
+        for task in tasks:
+            (_idle.pop() if _idle else Worker()).tasks.put(task)
+        work(0)
+    except BaseException as exception:
+        failure = exception
+        cancel()
+    for task in tasks:
+        while not task.ended.is_set():
             try:
-                event.wait(0.1 if interruption is not None else None)
-                if interruption is not None and worker.ident not in sys._current_frames():  # it never came to run(k)
+                if failure is not None and task.claim.acquire(blocking=False):  # nobody will begin it
                     break
+                task.ended.wait(None if failure is None else 0.1)
             except BaseException as exception:
-                interruption = exception
+                failure = exception
                 cancel()
-    if interruption is not None:
-        raise interruption
+    failure = failure or next((task.failure for task in tasks if task.failure is not None), None)
+    if failure is not None:
+        raise failure

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
-from ..chain._parts import even, shared_numbers
+from ..chain._parts import even, even_work, shared_numbers
 from ..chain._problem import Problem
 from ..chain._sequences import order_occurrences
 from ..chain.checksum import checksum
@@ -110,7 +110,7 @@ class Training(Numbered):
 
     def copies(self, threads):
         """Numbers that threads sum apart."""
-        return shared_numbers(self.corpus, self.layout, even(self.corpus, threads)) if threads > 1 else 0
+        return shared_numbers(self.corpus, self.layout, even_work(self.corpus, threads)) if threads > 1 else 0
 
     @property
     def n_bytes(self):

@@ -3,16 +3,13 @@
 With s_k = w_{k+1} - w_k, y_k = g_{k+1} - g_k, the direction -H g is a combination of the s, the y and g. Its
 coefficients follow from their inner products alone, by the two-loop recursion (Nocedal 1980) carried out on
 coefficients; so an iteration reads the pairs twice, once for the products with the newest pair and g, once for the sum.
-Both are matrix products over columns that fit the cache, in threads over runs of such pieces; what the pieces say is added up
-in their order, however many threads there were.
+Both go by pieces that fit the cache, in threads (_long).
 """
 
 import numpy as np
 
-from ...chain.threads import in_threads
 from ..base import within
-
-COLUMNS = 4096
+from ._long import combine, exchange, products
 
 
 class History:
@@ -32,12 +29,10 @@ class History:
         """The rows that the next pair will take: free for use until add()."""
         return self.rows[self.next], self.rows[self.m + self.next]
 
-    def advance(self, w, g, spare):
+    def advance(self, w, g):
         """Scratch holds a new point and its gradient: they become w and g, and what they changed by is left in scratch."""
         for old, new in zip((w, g), self.scratch, strict=True):
-            spare[:] = new
-            new -= old
-            old[:] = spare
+            exchange(old, new, self.threads)
 
     def add(self, *g):
         """Take the pair that scratch holds and learn the products with g, if given; False (and nothing kept) without curvature."""
@@ -84,37 +79,9 @@ class History:
         c_g *= scale
         for i in reversed(newest_first):
             c[i] += alpha[i] - (gram[m + i] @ c + c_g * self.with_g[m + i]) / gram[i, m + i]
-        return self._combine(c, c_g, g, out)
+        return combine(c, self.rows, c_g, g, out, self.threads)
 
     def _products(self, vectors):
-        """[vectors] [rows]'"""
-        parts = np.zeros((self.pieces, len(vectors), len(self.rows)))
-
-        def work(thread):
-            for piece, part in self._columns(thread):
-                np.matmul(np.stack([vector[part] for vector in vectors]), self.rows[:, part].T, out=parts[piece])
-
-        in_threads(work, self.threads)
-        return parts.sum(axis=0)
-
-    def _combine(self, c, c_g, g, out):
-        parts = np.zeros(self.pieces)
-
-        def work(thread):
-            for piece, part in self._columns(thread):
-                sums = c @ self.rows[:, part]
-                sums += c_g * g[part]
-                out[part] = sums
-                parts[piece] = sums @ g[part]
-
-        in_threads(work, self.threads)
-        return float(parts.sum())
-
-    @property
-    def pieces(self):
-        return -(-self.size // COLUMNS)
-
-    def _columns(self, thread):
-        """(number, slice) of each piece that is a thread's."""
-        first, last = self.pieces * thread // self.threads, self.pieces * (thread + 1) // self.threads
-        return ((piece, slice(piece * COLUMNS, (piece + 1) * COLUMNS)) for piece in range(first, last))
+        """[vectors] [rows]', of the rows that pairs have, with the one in scratch."""
+        filled = min(self.count + 1, self.m)
+        return products(vectors, self.rows, [*range(filled), *range(self.m, self.m + filled)], self.threads)

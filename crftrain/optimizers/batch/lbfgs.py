@@ -13,6 +13,7 @@ from ...chain.sizes import listed
 from ..base import Algorithm, Optimiser, Option, Step
 from ._history import History
 from ._linesearch import strong_wolfe
+from ._long import dot, go
 
 
 class LBFGS(Optimiser):
@@ -46,7 +47,7 @@ class LBFGS(Optimiser):
 
     def _search(self):
         """1) and 2); False if no step length was found."""
-        part, w, g, d = self.part, self.w, self.g, self.d
+        part, w, g, d, threads = self.part, self.w, self.g, self.d, self.history.threads
         fresh = not self.history.count
         slope = self.history.direction(g, d)
         if not slope < 0:
@@ -54,16 +55,14 @@ class LBFGS(Optimiser):
         point, gradient = self.history.scratch
 
         def phi(a):
-            point[:] = d
-            point[:] *= a
-            point[:] += w
+            go(w, a, d, point, threads)
             self.f_trial = part.value_and_gradient(point, gradient)
-            return self.f_trial, float(gradient @ d)
+            return self.f_trial, dot(gradient, d, threads)
 
         if self.search(phi, self.f, slope, (-slope) ** -0.5 if fresh else 1.0) is None:
             return False
         self.f = self.f_trial
-        self.history.advance(w, g, d)
+        self.history.advance(w, g)
         self.history.add(g)
         return True
 

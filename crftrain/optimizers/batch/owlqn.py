@@ -94,7 +94,7 @@ class OWLQN(Optimiser):
         else:
             return False
         self.f = f
-        self.history.advance(w, g, p)
+        self.history.advance(w, g)
         subgradient(w, g, self.objective.l1, pg)
         self.history.add(pg)
         return True
