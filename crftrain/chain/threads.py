@@ -21,11 +21,15 @@ class Worker(threading.Thread):
 
 
 class Task:
-    """work(k), for whichever thread claims it first; once it is claimed it ends, and leaves what it failed with."""
+    """work(k), for whichever thread claims it first; once it is claimed it ends, and leaves what it failed with.
+
+    Locks alone: an exception of a signal may come between any two steps of what is written in Python, as an Event is.
+    """
 
     def __init__(self, work, k):
-        self.work, self.k, self.failure = work, k, None
-        self.claim, self.ended = threading.RLock(), threading.Event()  # the same thread may claim again: it may not know that it had
+        self.work, self.k, self.failure, self.over = work, k, None, False
+        self.claim, self.ended = threading.RLock(), threading.Lock()  # the same thread may claim again: it may not know that it had
+        self.ended.acquire()
 
     def __call__(self, worker):
         mine = self.claim.acquire(blocking=False)
@@ -36,7 +40,16 @@ class Task:
             self.failure = failure
         finally:
             _idle.append(worker)
-            self.ended.set()
+            self.over = True
+            self.ended.release()
+
+
+def _give(task):
+    try:
+        worker = _idle.pop()
+    except IndexError:
+        worker = Worker()
+    worker.tasks.put(task)
 
 
 def in_threads(work, count, *, cancel=lambda: None):
@@ -47,23 +60,23 @@ def in_threads(work, count, *, cancel=lambda: None):
     if count == 1:
         work(0)
         return
-    tasks, failure = [Task(work, k) for k in range(1, count)], None
+    tasks, failure, waiting = [Task(work, k) for k in range(1, count)], None, True
     try:
         for task in tasks:
-            (_idle.pop() if _idle else Worker()).tasks.put(task)
+            _give(task)
         work(0)
     except BaseException as exception:
         failure = exception
         cancel()
-    for task in tasks:
-        while not task.ended.is_set():
-            try:
-                if failure is not None and task.claim.acquire(blocking=False):  # nobody will begin it
-                    break
-                task.ended.wait(None if failure is None else 0.1)
-            except BaseException as exception:
-                failure = exception
-                cancel()
+    while waiting:
+        try:
+            for task in tasks:
+                while not task.over and not (failure is not None and task.claim.acquire(blocking=False)):  # claimed here, it never begins
+                    task.ended.acquire(timeout=0.1)  # a signal just before it waits would not wake it
+            waiting = False
+        except BaseException as exception:  # noqa: PERF203
+            failure = exception
+            cancel()
     failure = failure or next((task.failure for task in tasks if task.failure is not None), None)
     if failure is not None:
         raise failure
