@@ -13,7 +13,7 @@ from crftrain.tagging import stream as tagging
 from crftrain.tagging.stream import tag_stream
 from crftrain.tagging.tag import Output, Tagger
 from crftrain.text.read import Sentence, sentences
-from crftrain.training.heldout import HeldOutData, score_corpus
+from crftrain.training.heldout import HeldOutData
 from crftrain.training.learn import learn
 
 
@@ -320,16 +320,16 @@ def test_an_empty_stream(model):
 # ---- scores during training
 
 
-def test_scoring_a_corpus_counts_right_labels():
+@pytest.mark.parametrize("threads", [1, 2, 40])
+def test_held_out_data_are_scored_by_right_labels(threads):
+    """Also with more threads than sequences."""
     made = problems.larger(sequences=15)
-    w = made.weights(1)
+    w, labels = made.weights(1), made.vocabulary.labels
     right = (made.decode(w)[0] == made.corpus.label).mean()
-    evaluation = score_corpus(made.layout, w, made.corpus, made.vocabulary.labels)
-    assert (evaluation.n_sequences, evaluation.n_tokens) == (15, made.corpus.n_tokens)
-    assert evaluation.accuracy == pytest.approx(100 * right)
-    pooled = score_corpus(made.layout, w, made.corpus, made.vocabulary.labels, evaluation)
-    assert pooled is evaluation
-    assert pooled.n_sequences == 30
+    heldout = HeldOutData(made.corpus, [labels[j] for j in made.corpus.label], labels)
+    score = heldout.scorer(made.layout, threads=threads)
+    assert score(w)[1] == pytest.approx({"accuracy": 100 * right, "likelihood": -made.problem().value(w)})
+    assert score(w) == heldout.scorer(made.layout)(w)
 
 
 def test_held_out_data_are_scored_as_tag_and_eval_would(model, train_file):

@@ -25,6 +25,7 @@ from ._order_free import largest_sum
 from .threads import in_threads
 
 FIRST = 1.06                    # times as many tokens as another part the first one sums in the same time
+PER_BLOCK = 3                   # numbers that are added in the time that a block takes besides
 
 
 cdef class Part:
@@ -246,7 +247,7 @@ cdef class Parts:
         sizes, work = np.diff(self.layout.ptr), np.zeros(self.layout.n_attributes)
         work[:self.whole.n_rows] = self.whole.LP
         for part in self.parts:
-            work[np.asarray(part.attributes)] += sizes[np.asarray(part.attributes)]
+            work[np.asarray(part.attributes)] += PER_BLOCK + sizes[np.asarray(part.attributes)]
         ends = np.searchsorted(np.cumsum(work), np.linspace(0, work.sum(), self.threads + 1)).astype(np.int64)
         ends[0], ends[self.threads] = 0, self.layout.n_attributes
         return ends

@@ -149,9 +149,9 @@ class Evaluation:
             store.append(0)
 
     def add_numbered(self, names, pairs):
-        """Sequences as int32[2 n], gold and predicted label side by side, numbers of names (a StringTable), and -1 after each sequence."""
+        """Sequences as int32[2 n], gold and predicted label side by side, numbers of names, and -1 after each sequence."""
         self._counts = None
-        number = array("i", [self._number[name.decode()] for name in names.names()])
+        number = array("i", [self._number[name] for name in names])
         found = parted(pairs, number, len(self._gold))
         for store, numbers in zip((self._gold, self._predicted, self._first), found, strict=True):
             store.frombytes(numbers.cast("B"))

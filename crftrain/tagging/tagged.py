@@ -54,7 +54,7 @@ class _Reader:
         if self.width is not None and not self.marginals and self.scheme is None:
             found = self.columns.take(run.text, self.width, self.gold % self.width, self.predicted % self.width)
             if found is not None:
-                self.evaluation.add_numbered(self.columns.names, found)
+                self.evaluation.add_numbered([name.decode() for name in self.columns.names.names()], found)
                 return
         for sentence in run.sentences():
             self.add(sentence)

@@ -23,6 +23,7 @@ from ..tagging.evaluate import Evaluation
 from ..tagging.query import Query
 from .dealing import assign, set_apart
 from .events import Unheard, scores_text
+from .heldout import add_corpus
 from .search import along, beside, following
 
 AHEAD = 2  # folds that go the whole way where a strength is to be found
@@ -221,11 +222,9 @@ def _pool(point, found, names):
     """Add what one fold found."""
     tokens, left, label, probability, log_p, seconds = found
     point.label[tokens], point.probability[tokens] = label, probability
-    gold, predicted = [names[y] for y in left.label.tolist()], [names[y] for y in label.tolist()]
     own = Evaluation(labels=names)
-    for first, end in zip(left.seq.tolist(), left.seq[1:].tolist(), strict=False):
-        point.evaluation.add(gold[first:end], predicted[first:end])
-        own.add(gold[first:end], predicted[first:end])
+    for evaluation in (point.evaluation, own):
+        add_corpus(evaluation, names, left.seq, left.label, label)
     point.parts.append((own.score, seconds))
     point.log_p, point.n_sequences, point.seconds = point.log_p + log_p, point.n_sequences + left.n_sequences, point.seconds + seconds
 

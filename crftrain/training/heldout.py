@@ -2,11 +2,14 @@
 
 import math
 import warnings
+from itertools import pairwise
 
 import numpy as np
 
+from ..chain._parts import even
 from ..chain._problem import Problem
 from ..chain._sequences import Sequences
+from ..chain.threads import in_threads
 from ..errors import CrftrainWarning, DataError
 from ..tagging._decoder import Decoder
 from ..tagging.evaluate import Evaluation
@@ -14,16 +17,22 @@ from ..text.encode import Encoder
 from ..text.read import sentences
 
 
-def score_corpus(layout, w, corpus, labels, evaluation=None, *, gold=None):
-    """Decode a corpus and add its sequences to an Evaluation; gold: label strings where the corpus' ids do not say all."""
-    best = Decoder(layout, w).decode(Sequences(corpus, layout)).labels
-    evaluation = Evaluation(labels=labels) if evaluation is None else evaluation
-    predicted = [labels[j] for j in best.tolist()]
-    if gold is None:
-        gold = [labels[j] for j in corpus.label.tolist()]
-    for first, end in zip(corpus.seq.tolist(), corpus.seq[1:].tolist(), strict=False):
-        evaluation.add(gold[first:end], predicted[first:end])
-    return evaluation
+def decode(layout, w, parts):
+    """int32[T]: the best labels of the sequences of all parts, each in a thread."""
+    decoder, found = Decoder(layout, w), [None] * len(parts)
+
+    def work(k):
+        found[k] = decoder.decode(parts[k]).labels
+
+    in_threads(work, len(parts))
+    return np.concatenate(found)
+
+
+def add_corpus(evaluation, names, seq, gold, predicted):
+    """Sequences i of tokens seq[i] .. seq[i + 1] - 1, labels as numbers of names, of which those count that occur."""
+    ids, number = np.unique(np.stack([gold, predicted], axis=1), return_inverse=True)
+    pairs = np.insert(number.reshape(-1, 2), seq[1:][np.diff(seq) > 0], -1, axis=0)
+    evaluation.add_numbered([names[j] for j in ids.tolist()], pairs.astype(np.int32).ravel())
 
 
 class HeldOutData:
@@ -63,7 +72,13 @@ class HeldOutData:
             possible &= np.add.reduceat(layout.legal.broken(self.corpus.seq, self.corpus.label), self.corpus.seq[:-1]) == 0
         return possible
 
-    def scorer(self, layout, *, select="score"):
+    def _numbered(self):
+        """(the labels and those that training has not, int32[T]: the gold ones as numbers of them)."""
+        names = list(dict.fromkeys([*self.labels, *self.gold]))
+        number = {name: k for k, name in enumerate(names)}
+        return names, np.array([number[label] for label in self.gold], np.int32)
+
+    def scorer(self, layout, *, select="score", threads=1):
         """w -> (what decides, {"f1": ..., "accuracy": ..., "likelihood": ...}); f1 only where the labels are chunk labels.
 
         `score` decides by f1, or accuracy; `likelihood` by the mean log p(y|x) of the sequences whose labels are all known.
@@ -72,10 +87,14 @@ class HeldOutData:
         if select == "likelihood" and not possible.any():
             found = self._of_unknown() if self.unknown.all() else "no sentence whose labels are legal"
             raise DataError(self.name, found, "one of known labels alone, to select by the likelihood")
-        known = Problem(self.corpus.take(np.flatnonzero(possible)), layout)
+        known = Problem(self.corpus.take(np.flatnonzero(possible)), layout, threads=threads)
+        cuts = np.unique(even(self.corpus, threads))
+        parts = [Sequences(self.corpus.take(np.arange(*ends)), layout) for ends in pairwise(cuts)]
+        names, gold = self._numbered()
 
         def evaluate(w):
-            evaluation = score_corpus(layout, w, self.corpus, self.labels, gold=self.gold)
+            evaluation = Evaluation(labels=self.labels)
+            add_corpus(evaluation, names, self.corpus.seq, gold, decode(layout, w, parts))
             chunk = {"f1": evaluation.chunk.f1} if evaluation.chunked else {}
             likelihood = -known.value(w) if known.n_sequences else math.nan
             numbers = {**chunk, "accuracy": evaluation.accuracy, "likelihood": likelihood}

@@ -272,7 +272,7 @@ def fit_point(settings, training, *, point=0, w=None, heldout=None, before=None,
     else:
         optimiser = algorithm.make(problem, w, rng, **settings.options)
     _tell(optimiser, observer)
-    scorer = heldout.scorer(training.layout, select=settings.select) if heldout else None
+    scorer = heldout.scorer(training.layout, select=settings.select, threads=settings.threads) if heldout else None
     watching = [Asked(lambda progress: _tell(optimiser, observer)), *monitors(settings, scorer, observer), *watching]
     prover = Prover(problem, optimiser, goal or Goal.of(problem, settings.tol, default_slope=algorithm.tol))
     run, start = run_facts(settings, training, problem), None
