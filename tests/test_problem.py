@@ -359,18 +359,25 @@ def test_a_signal_cancels_the_others_and_leaves_when_they_have_ended(working):
     """Also where it comes while this thread waits for them."""
     over, ended = threading.Event(), []
 
+    def interrupt(number, frame):
+        raise Interrupted
+
     def work(k):
         if k == 0:
-            timer = threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT))
-            timer.start()
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
             while working:
                 time.sleep(0.001)
         else:
             over.wait()
             ended.append(k)
 
-    with pytest.raises(KeyboardInterrupt):
-        in_threads(work, 4, cancel=over.set)
+    handler = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with pytest.raises(Interrupted):
+            in_threads(work, 4, cancel=over.set)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
     assert sorted(ended) == [1, 2, 3]
 
 
