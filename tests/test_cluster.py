@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from problems import larger
 
+from crftrain import CRF
 from crftrain.chain.sharded import sharded
 from crftrain.cluster import worker
 from crftrain.errors import CrftrainError, DataError, SettingsError
@@ -25,7 +26,7 @@ distributed = pytest.importorskip("distributed", reason="workers need distribute
 
 from crftrain.cluster.cluster import Cluster, connect  # noqa: E402
 
-SECONDS = 90  # for whatever has to end by itself
+SECONDS = 240  # for whatever has to end by itself
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +70,12 @@ def test_the_model_has_the_bytes_of_one_process(cluster, train_file, tmp_path, a
     for name, where in (("one", None), ("two", cluster)):
         more = {"shards": shards, "workers": 2, "ship": ship} if where else {}
         learn(settings(train_file, tmp_path / name, algorithm=algorithm, passes=6, **more), cluster=where)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_shards_that_learn_alone_have_the_bytes_of_shards_here(cluster, train_file, tmp_path):
+    for name, where in (("one", None), ("two", cluster)):
+        learn(settings(train_file, tmp_path / name, algorithm="mixing", shards=3, passes=6), cluster=where)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
@@ -236,6 +243,46 @@ def test_a_worker_of_another_kind_is_named(cluster):
     mine.facts = {**mine.facts, "SIMD level": "of tomorrow"}
     with pytest.raises(CrftrainError, match=r"worker tcp://.*: SIMD level .*, expected of tomorrow"), mine:
         pass
+
+
+def test_folds_are_trained_apart_to_the_same_model(train_file, tmp_path, process):
+    for name, more in (("one.bin", []), ("two.bin", ["--workers", 2])):
+        found = process("learn", "-q", "-a", "lbfgs", "--folds", 2, "--lambda", "3/n,1/n", "--passes", 5, "-m", name, *more, train_file)
+        told = found.communicate(timeout=SECONDS)[1].decode()
+        assert found.returncode == 0, told
+    assert (tmp_path / "one.bin").read_bytes() == (tmp_path / "two.bin").read_bytes()
+
+
+def test_a_folder_is_tagged_file_by_file(train_file, tmp_path, process, crftrain):
+    learn(settings(train_file, tmp_path / "model.bin", passes=3))
+    names = [os.path.join("folder", name) for name in ("a.txt", "b.txt", os.path.join("inner", "a.txt"))]
+    for k, name in enumerate(names):
+        os.makedirs((tmp_path / name).parent, exist_ok=True)
+        (tmp_path / name).write_bytes(b"\n\n".join(train_file.read_bytes().split(b"\n\n")[k : k + 3]) + b"\n")
+    (tmp_path / "folder" / "odd.txt").write_bytes(b"one\n")
+    found = process("tag", "--workers", 2, "--out", "tagged", "--marginals", "best", "--score", "model.bin", "folder")
+    told = found.communicate(timeout=SECONDS)[1].decode()
+    assert found.returncode == 1 and "odd.txt:1: 1 column" in told and "3 of 4 files" in told
+    for name in names:
+        alone = crftrain("tag", "--marginals", "best", "--score", "model.bin", name)
+        assert (tmp_path / name.replace("folder", "tagged", 1)).read_bytes() == alone.out
+    assert not (tmp_path / "tagged" / "odd.txt").exists()
+
+
+def test_an_estimator_fits_on_the_workers_of_a_client(cluster):
+    X = [[{"w": f"{(i * j) % 7}", "k": str(j % 3)} for i in range(4)] for j in range(40)]
+    y = [["A" if (i * j) % 3 else "B" for i in range(4)] for j in range(40)]
+    one, two = CRF("lbfgs", max_iter=5).fit(X, y), CRF("lbfgs", max_iter=5, engine=cluster.client).fit(X, y)
+    np.testing.assert_array_equal(one.model_.w, two.model_.w)
+    with pytest.raises(SettingsError, match="psa looks at single sequences"):
+        CRF("psa", engine=cluster.client).fit(X, y)
+
+
+def test_machines_that_lack_the_memory_are_named(cluster):
+    made = larger()
+    objective = sharded(made.corpus, made.layout, np.array([0, 40, made.corpus.n_sequences]), cluster=cluster)
+    with pytest.raises(CrftrainError, match=r"worker at 127.0.0.1: .* MB are free, expected .* MB for its shards"):
+        objective.engine.check_room([10**15, 10])
 
 
 def test_an_interrupted_training_leaves_no_task_behind(train_file, tmp_path, process):

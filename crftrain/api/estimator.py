@@ -39,7 +39,8 @@ class CRF(Parameters):
     algorithm's own if None. patience: steps without a better score on X_val; select: what decides there, "score" or "likelihood".
     cv: folds for cross-validation, by which l2 or l1 is chosen where it is "auto" or a list; cv_results_, best_params_ tell what was found.
     constraints: what labels may follow one another in predictions, as Tagger has it. n_jobs: threads. warm_start: go on from the
-    last fit. verbose: 1 shows progress, 2 says more. options: the algorithm's own.
+    last fit. verbose: 1 shows progress, 2 says more. options: the algorithm's own. engine: where fit lets a batch method compute: a
+    distributed.Client, the address of its scheduler, or a number of processes (docs/cluster.md).
 
     >>> crf = CRF(l2="0.1/n", random_state=7)
     >>> crf.fit([[{"word": "a"}, {"word": "b"}]] * 5, [["X", "O"]] * 5)
@@ -71,6 +72,7 @@ class CRF(Parameters):
         warm_start=False,
         verbose=0,
         options=None,
+        engine=None,
     ):
         self.algorithm = algorithm
         self.l2 = l2
@@ -90,6 +92,7 @@ class CRF(Parameters):
         self.warm_start = warm_start
         self.verbose = verbose
         self.options = options
+        self.engine = engine
 
     # ---- training
 

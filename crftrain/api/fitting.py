@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import warnings
@@ -26,18 +27,32 @@ from .cross_validation import Folds
 from .dataset import as_dataset
 from .estimator import CRF
 
+CLIENT = "tcp://of.the.client"  # what settings say of a Client, which knows where its workers are
+
 # How the parameters are called among the settings of a training.
-NAMES = {"folds": "cv", "lambdas": "l2", "l1s": "l1", "passes": "max_iter", "threads": "n_jobs", "seed": "random_state", "dev": "X_val"}
+NAMES = {"folds": "cv", "lambdas": "l2", "l1s": "l1", "passes": "max_iter", "threads": "n_jobs", "seed": "random_state"}
+NAMES |= {"dev": "X_val", "workers": "engine"}
 
 
 def fit(crf, X, y, X_val, y_val, callbacks, init_model, groups=None):
     """The estimator, fitted."""
-    settings = _settings(crf, validated=X_val is not None)
+    where = {} if crf.engine is None else {"workers": crf.engine if isinstance(crf.engine, int | str) else CLIENT}
+    settings = _settings(crf, validated=X_val is not None, **where)
     corpus, vocabulary = as_dataset(X, y, template=crf.template).for_training()
     corpus = without_rare(corpus, vocabulary, settings.min_freq)
     init = crf.model_ if init_model is None and crf.warm_start and crf.__sklearn_is_fitted__() else _model(init_model)
     more = {"heldout": _held_out(X_val, y_val), "init": init, "groups": _groups(groups, corpus.n_sequences, settings)}
-    return _trained(crf, corpus, vocabulary, settings, callbacks, **more)
+    with _workers(crf.engine, settings.threads) as cluster:
+        return _trained(crf, corpus, vocabulary, settings, callbacks, cluster=cluster, **more)
+
+
+def _workers(engine, threads):
+    """A context with a Cluster, or None."""
+    if engine is None:
+        return contextlib.nullcontext()
+    from ..cluster.cluster import connect
+
+    return connect(engine, threads=threads)
 
 
 def _groups(groups, n, settings):

@@ -11,6 +11,7 @@ from .base import Command, column_option, inputs, write_lines
 from .data import data_options, form_of, writer_of
 from .decoding import decoding_options, parted
 from .quick import tag_files
+from .workers import tag_apart, workers_option
 
 CHUNKS = {"auto": None, "yes": True, "no": False}
 
@@ -49,8 +50,10 @@ class TagCommand(Command):
 @click.option("--json", "as_json", is_flag=True, help="Write an object a line for each sentence: tokens, labels, spans.")
 @click.option("--inline", is_flag=True, help="Write a sentence a line, <TYPE>..</TYPE> around chunks; of a segmentation its words.")
 @click.option("--scheme", type=click.Choice(SCHEMES), help="Write tags in this scheme, whatever the model's is.")
+@workers_option("Tag the files, and those of folders, on N processes here or on the workers of a Dask scheduler; with --out.")
+@click.option("--out", metavar="DIR", help="With --workers: the folder for what is written, a file of the same name for each.")
 @click.pass_context
-def tag(ctx, model, files, labels_only, marginals, score, gold, encoding, threads, on_error, as_json, inline, scheme, **more):
+def tag(ctx, model, files, workers, out, labels_only, marginals, score, gold, encoding, threads, on_error, as_json, inline, scheme, **more):
     """Tag FILES with MODEL: each input line with its label appended. Reads standard input without FILES.
 
     \b
@@ -58,9 +61,13 @@ def tag(ctx, model, files, labels_only, marginals, score, gold, encoding, thread
       producer | crftrain tag --marginals best model.bin | consumer
       crftrain tag --constrain auto -n 5 model.bin test.txt
       crftrain tag --json --score --min-confidence 0.8 model.bin test.txt
+      crftrain tag --workers 4 --out tagged model.bin folder
 
     Columns may have the gold label or not: the model knows how many to expect.
     """
+    if workers is not None or out is not None:
+        tag_apart(ctx, workers, out, model, files)
+        return
     from ..model.model import load_bare
     from ..tagging.tag import Output, Tagger
     from ..text.read import runs

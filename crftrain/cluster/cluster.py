@@ -2,6 +2,7 @@
 
     with connect(4) as cluster                           four processes here
     with connect("tcp://head:8786") as cluster           whatever workers a scheduler has; also tls://, and the file that it writes
+    with connect(client) as cluster                      those of a distributed.Client, which stays open
     cluster.place(make, recipes)                         an Engine
 
 Before anything is read each worker says what it is (worker.facts): the same bits are promised only where those agree.
@@ -12,7 +13,7 @@ import logging
 import os
 
 from ..errors import CrftrainError, SettingsError
-from .engine import Engine
+from .engine import Engine, host_of
 from .watch import Watch
 from .worker import facts, greet, misfit
 
@@ -43,11 +44,13 @@ def needed():
 
 @contextlib.contextmanager
 def connect(where, *, threads=1, timeout=None):
-    """A Cluster of so many processes here with `threads` each, or of the scheduler at an address or described in a file."""
+    """A Cluster of so many processes here with `threads` each, of the scheduler at an address or described in a file, or of a Client."""
     distributed, timeout = needed(), timeout or TIMEOUT
     with contextlib.ExitStack() as stack:
-        client = _started(stack, distributed, where, threads) if isinstance(where, int) else _joined(distributed, where, timeout)
-        stack.callback(_close, client, 5)
+        client = where
+        if isinstance(where, int | str):
+            client = _started(stack, distributed, where, threads) if isinstance(where, int) else _joined(distributed, where, timeout)
+            stack.callback(_close, client, 5)
         with Cluster(client, timeout=timeout, here=isinstance(where, int)) as cluster:
             yield cluster
 
@@ -111,7 +114,7 @@ class Cluster:
             if isinstance(answer, BaseException):
                 raise CrftrainError(f"worker {address}", f"crftrain cannot be loaded there: {answer}", f"crftrain {self.facts['crftrain']}")
             misfit(address, answer[0], self.facts)
-        self.free = {address: free for address, (_, free, _) in met.items()}
+        self.free = {host_of(address): free for address, (_, free, _) in met.items()}
         self.threads = min(threads for _, _, threads in met.values())  # of each worker, and so of each shard
         self.sync(self._find_the_way)
 

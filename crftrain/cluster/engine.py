@@ -19,6 +19,7 @@ from . import worker
 from .watch import EACH
 
 INLINE = 1 << 16  # bytes up to which arguments go by way of the scheduler, as part of the task
+MEGABYTE = 1 << 20
 TRIES = 10  # workers in a row that may be lost over one question
 
 
@@ -51,7 +52,7 @@ class Engine:
         self.cluster, self.make, self.recipes, self.run = cluster, make, recipes, uuid.uuid4().hex
         self.prepared = self.recalled = lambda k: ()
         self.traffic, self.tasks = Traffic(), itertools.count()
-        self.home, self.version = [None] * len(recipes), [0] * len(recipes)
+        self.home, self.version, self.pending = [None] * len(recipes), [0] * len(recipes), set()
 
     @property
     def n_workers(self):
@@ -61,18 +62,41 @@ class Engine:
         """The method of every object, each with its own arguments; the results in order."""
         return self.cluster.sync(self._round, method, list(arguments))
 
+    def one(self, k, method, arguments):
+        """The method of object k alone; threads may ask at once."""
+        return self.cluster.sync(self._together, method, {k: arguments})[0]
+
+    def check_room(self, sizes):
+        """An error where the objects take more bytes, sizes[k], than the machine of their workers has free."""
+        for k in range(len(sizes)):
+            if self.home[k] is None:
+                self._settle(k)
+        hosts, free = [host_of(home) for home in self.home], self.cluster.free
+        for host in sorted(set(hosts)):
+            need, has = sum(size for size, mine in zip(sizes, hosts, strict=True) if mine == host), free.get(host)
+            if has is not None and need > has:
+                found = f"{has / MEGABYTE:,.0f} MB are free"
+                raise CrftrainError(f"worker at {host}", found, f"{need / MEGABYTE:,.0f} MB for its shards; more machines take less each")
+
     async def _round(self, method, arguments):
         await self.cluster.watch.look(EACH)
         self._even_out()
-        asked = [asyncio.ensure_future(self._ask(k, method, own)) for k, own in enumerate(arguments)]
+        return await self._together(method, dict(enumerate(arguments)))
+
+    async def _together(self, method, arguments):
+        asked = [asyncio.ensure_future(self._ask(k, method, own)) for k, own in arguments.items()]
         watched = asyncio.ensure_future(self.cluster.watch.until_lost())
         together = asyncio.gather(*asked)
+        self.pending.add(together)
         try:
             await asyncio.wait({together, watched}, return_when=asyncio.FIRST_COMPLETED)
             if watched.done() and not together.done():
                 watched.result()
             found = await together
+        except asyncio.CancelledError:
+            raise CrftrainError(method, "given up by who asked for it") from None
         finally:
+            self.pending.discard(together)
             for task in (*asked, together, watched):
                 task.cancel()
             await asyncio.gather(*asked, together, watched, return_exceptions=True)
@@ -158,12 +182,22 @@ class Engine:
 
     def close(self):
         """Nothing of it stays on the workers."""
+        self.cluster.sync(self._give_up)
         self.cluster.tell_all(worker.forget, self.run)
+
+    async def _give_up(self):
+        for together in list(self.pending):
+            together.cancel()
 
 
 def _call(name, version, method, data):
     own, making = data
     return worker.call(name, version, method, own, making)
+
+
+def host_of(address):
+    """Without protocol and port."""
+    return address.rpartition("/")[2].rpartition(":")[0] if address else ""
 
 
 def volume(value):

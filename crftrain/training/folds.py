@@ -12,6 +12,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from ..tagging._decoder import Decoder
 from ..tagging.evaluate import Evaluation
 from ..tagging.query import Query
 from .dealing import assign, set_apart
-from .events import Unheard, scores_text
+from .events import SILENT, Unheard, scores_text
 from .heldout import add_corpus
 from .search import along, beside, following
 
@@ -91,14 +92,18 @@ def cross_validate(settings, training, fit_point, observer, groups=None, seed=No
 
     Where a strength is to be found, the first folds go the whole way; the others only see the best of what these tried and what lies
     beside it. A checkpoint is of the training on everything alone: that of a fold would take its place, and nothing could go on from
-    it. seed: another way of dealing sequences out.
+    it. A training whose shards are elsewhere has its folds there too. seed: another way of dealing sequences out.
     """
     sizes, n_folds = np.diff(training.corpus.seq), settings.folds or 1
     fold = assign(sizes, n_folds, groups, training.corpus, seed) if settings.folds else set_apart(sizes, settings.seed, groups)
     several, ended = settings.several, threading.Event()
-    folds = [Fold(training, fold == k, fit_point, _Folding(observer, ended), several) for k in range(n_folds)]
-    asked = replace(settings, checkpoint=None, resume=None, threads=1)
-    with ThreadPoolExecutor(min(settings.threads, n_folds)) as pool:
+    asked, at_once = replace(settings, checkpoint=None, resume=None, threads=1), min(settings.threads, n_folds)
+    folds: list[Any]
+    if training.elsewhere:
+        folds, at_once = away(training, [fold == k for k in range(n_folds)], fit_point, several), n_folds
+    else:
+        folds = [Fold(training, fold == k, fit_point, _Folding(observer, ended), several) for k in range(n_folds)]
+    with ThreadPoolExecutor(at_once) as pool:
         try:
             if settings.searches and n_folds > AHEAD:
                 ahead = _along(folds[:AHEAD], asked, training, observer, pool)
@@ -107,6 +112,8 @@ def cross_validate(settings, training, fit_point, observer, groups=None, seed=No
                 points, tried = _along(folds, asked, training, observer, pool)[:2]
         except BaseException:
             ended.set()
+            if training.elsewhere:
+                folds[0].engine.close()
             pool.shutdown(cancel_futures=True)
             raise
     return Folded(settings.folds, None if groups is None else len(set(groups)), tried, points, _best(points, tried, settings.select))
@@ -154,7 +161,7 @@ def _beside(folds, ahead, training, observer, pool):
 
 def _at(folds, one, pool):
     """What each fold finds at one strength, in order."""
-    return (pool.map if len(folds) > 1 and pool._max_workers > 1 else map)(Fold.at, folds, [one] * len(folds))
+    return (pool.map if len(folds) > 1 and pool._max_workers > 1 else map)(lambda fold: fold.at(one), folds)
 
 
 def _best(points, tried, select):
@@ -204,6 +211,37 @@ class Fold:
         t, rest = self.training, self.training.corpus.take(np.flatnonzero(~self.left_out))
         how = {"features": settings.features, "transitions": settings.transitions, "dense": t.dense}
         return replace(t, corpus=rest, layout=arrange(rest, t.vocabulary, **how))
+
+    def cancel(self):
+        """Training, which may be under way, ends after its step."""
+        self.observer.ended.set()
+
+
+def _alone(training, left_out, fit_point, keeps):
+    """A Fold that nobody listens to."""
+    return Fold(training, left_out, fit_point, _Folding(SILENT, threading.Event()), keeps)
+
+
+def away(training, left_out, fit_point, keeps):
+    """Folds on the workers of the training's cluster, each of them in one process."""
+    here = replace(training, cluster=None, placed=None)
+    engine = training.cluster.place(_alone, [(here, own, fit_point, keeps) for own in left_out])
+    folds = [Away(engine, k, keeps) for k in range(len(left_out))]
+    engine.recalled = lambda k: [("at", (point,)) for point in folds[k].points]
+    return folds
+
+
+class Away:
+    """A Fold on a worker; where that is lost, another one goes the same way from the first strength on."""
+
+    def __init__(self, engine, k, keeps):
+        self.engine, self.k, self.keeps, self.points = engine, k, keeps, []
+
+    def at(self, point):
+        found = self.engine.one(self.k, "at", (point,))
+        if self.keeps:
+            self.points.append(point)
+        return found
 
 
 def _predicted(layout, w, corpus):

@@ -34,6 +34,8 @@ from .repeats import fold_again, train_again
 from .search import along, following
 from .strength import Strength
 
+VECTORS = 4  # as long as its weights, that a shard holds while it is asked: what comes, what goes, and copies of both on the way
+
 
 class Numbered:
     """Data ready to be learnt from, wherever they are: vocabulary, layout, n_sequences, n_tokens, objective(), sizes, checksum()."""
@@ -161,7 +163,9 @@ def train_numbered(training, settings, observer=SILENT, *, heldout=None, init=No
     heldout = heldout and heldout(vocabulary)
     observer.say(describe(settings, training, heldout))
     if training.elsewhere:
-        observer.say(spread(training.objective(settings, 0.0, 0.0)))
+        objective = training.objective(settings, 0.0, 0.0)
+        objective.engine.check_room([VECTORS * 8 * share.layout.n_features for share in objective.shares])
+        observer.say(spread(objective))
     with observer.busy():
         if observer.interrupted:
             raise KeyboardInterrupt
