@@ -9,10 +9,12 @@ from ..._kernels cimport lattice_fit
 from ..weights._soft cimport SoftWeights
 from ._sag cimport SagSteps
 
+from ..base import counted
 from ._rates import rates
 
-# From pass BEGIN to END steps are LONG times what the constants allow; then the constants, some of which are old by now, are searched anew.
-BEGIN, END, LONG = 6, 16, 2.0
+# From pass BEGIN on, and again under another strength, steps are LONG times what the constants allow, for PASSES passes; then the
+# constants, some of which are old by now, are searched anew.
+BEGIN, PASSES, LONG = 6, 10, 2.0
 
 
 cdef class ProximalSagSteps(SagSteps):
@@ -20,23 +22,31 @@ cdef class ProximalSagSteps(SagSteps):
 
     cdef SoftWeights soft
     cdef double[::1] rated_edge         # [places]
+    cdef int64_t longer_from            # so many draws
 
     def __init__(self, problem, w, rng, **options):
         SagSteps.__init__(self, problem, w, rng, **options)
         own = rates(problem.sequences.corpus, problem.layout, problem.gold_counts())
         self.soft = SoftWeights(self.lazy.layout, w, own, l1=problem.l1, l2=problem.l2)
         self.lazy = self.local.lazy = self.soft
-        self.rated_edge = np.zeros(self.X.places)
+        self.rated_edge, self.longer_from = np.zeros(self.X.places), BEGIN * self.n_units
 
     def bears(self):
-        passes = self.drawn // self.n_units
-        if passes == END:
+        passed = self.drawn - self.longer_from
+        if passed == PASSES * self.n_units:
             self.search_anew()
-        return LONG if BEGIN <= passes < END else 1.0
+        return LONG if 0 <= passed < PASSES * self.n_units else 1.0
 
     def move_to(self, problem):
         SagSteps.move_to(self, problem)
-        self.soft.l1, self.soft.l2 = problem.l1, problem.l2
+        self.soft.l1, self.soft.l2, self.longer_from = problem.l1, problem.l2, self.drawn
+
+    def state(self):
+        return {**SagSteps.state(self), "longer_from": np.array([self.longer_from])}
+
+    def restore(self, state):
+        SagSteps.restore(self, state)
+        self.longer_from = counted(state, "longer_from")
 
     cdef double prepare_search(self, int64_t u) noexcept nogil:
         """g.(r g) of the unit evaluated last, and the scores of r g for trials. NaN: no memory."""
