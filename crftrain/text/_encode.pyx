@@ -25,6 +25,7 @@ from .forms import hinted
 
 cdef enum:
     NEW = -2                        # the number of an attribute that nobody has looked up yet
+    MOST_LEARNT = 1 << 20           # keys of a group
 
 
 cdef class Builder:
@@ -141,6 +142,8 @@ cdef class Columns(Builder):
     def __init__(self, template, Table labels, Table nodes, Table pairs, *, learn):
         super().__init__(labels, nodes, pairs, learn=learn)
         self.records, self.out, self.ids = Records(template), Growing(), Growing()
+        if learn:       # training data end, and what they hold is met again
+            self.records.most_keys = MOST_LEARNT
         cdef Py_ssize_t n = max(self.records.n_node_lines, self.records.n_pair_lines)
         self.keys.reserve(n * sizeof(Key))
         self.ids.reserve(n * sizeof(int32_t))

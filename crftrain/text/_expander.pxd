@@ -49,6 +49,7 @@ cdef class Expander(Texts):
     cdef Growing pieces, parts      # Piece
     cdef Growing lines              # Line; first the U lines, then the B lines
     cdef Group* groups
+    cdef int64_t most_keys          # of a group; beyond these the tables start anew
     cdef readonly Py_ssize_t n_groups, n_node_lines, n_pair_lines
     cdef Growing key, key_hash      # of the places of a group
 

@@ -23,8 +23,8 @@ from ._strings cimport SLACK, Growing, crf_prefetch, put
 from ._texts cimport Text, Texts
 
 cdef enum:
-    MOST_KEYS = 1 << 18             # beyond these the tables start anew
-    MOST_PAYLOAD = 1 << 24
+    MOST_KEYS = 1 << 18
+    MOST_PAYLOAD = 1 << 24          # beyond these bytes the tables start anew, too
     NEIGHBOURS = 64                 # lines of a group lie closer together
 
 
@@ -33,7 +33,7 @@ cdef class Expander(Texts):
         super().__init__(template)
         self.pieces, self.parts, self.lines, self.literals = Growing(), Growing(), Growing(), []
         self.key, self.key_hash = Growing(), Growing()
-        self.n_node_lines, self.n_pair_lines = len(template.unigrams), len(template.bigrams)
+        self.n_node_lines, self.n_pair_lines, self.most_keys = len(template.unigrams), len(template.bigrams), MOST_KEYS
         self.add_lines((*template.unigrams, *template.bigrams))
         self.forget()
 
@@ -126,7 +126,7 @@ cdef class Expander(Texts):
         cdef Py_ssize_t g
         cdef bint full = self.many_texts()
         for g in range(self.n_groups):
-            full = full or self.groups[g].n_keys > MOST_KEYS or self.groups[g].n_records * self.groups[g].stride > MOST_PAYLOAD
+            full = full or self.groups[g].n_keys > self.most_keys or self.groups[g].n_records * self.groups[g].stride > MOST_PAYLOAD
         if full:
             with gil:
                 self.forget()
