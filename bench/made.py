@@ -17,6 +17,14 @@ def chain(rng, n_labels, *, spread=0.3, dwell=0.0):
     return ((1 - dwell) * rows + dwell * np.eye(n_labels)).cumsum(1)
 
 
+def successors(rng, n_labels, each):
+    """P(next label | label), cumulated: so many labels may follow each one."""
+    rows = np.zeros((n_labels, n_labels))
+    for row in rows:
+        row[rng.choice(n_labels, min(each, n_labels), replace=False)] = rng.dirichlet(np.ones(min(each, n_labels)))
+    return rows.cumsum(1)
+
+
 def zipf(rng, n_labels, n_words, *, each, noise):
     """P(word | label), cumulated: frequent words first; `each` label prefers a few, and has all with the share `noise`."""
     share = 1 / np.arange(1, n_words + 1)
@@ -42,6 +50,13 @@ def walk(rng, lengths, steps, words):
             label = labels[t] = min(most, int(np.searchsorted(steps[label], u[t, 0])))
         seen = [min(words.shape[1] - 1, int(np.searchsorted(words[label], x))) for label, x in zip(labels, u[:, 1], strict=True)]
         yield labels, seen
+
+
+def many_labels(rng, n_labels, n_tokens=40_000):
+    """At first a sequence of all labels, then such as successors() allows."""
+    steps, words = successors(rng, n_labels, 9), zipf(rng, n_labels, 10_000, each=2, noise=0.1)
+    yield range(n_labels), range(n_labels)
+    yield from walk(rng, poisson(rng, n_tokens // 20, 20), steps, words)
 
 
 def columns(out, sequences):
@@ -97,11 +112,12 @@ MADE = {
 SCALES = {"values": 1.0, "values-thousandth": 1e-3, "values-thousand": 1e3}
 MADE |= dict.fromkeys(SCALES, MADE["values"])
 LARGE = {"labels-128-large": ("pos", lambda r: walk(r, poisson(r, 80_000, 21), chain(r, 128, spread=0.05), many_words(r)))}
+LABELS = {f"successors-{n}": ("seg", lambda r, n=n: many_labels(r, n)) for n in (2, 9, 22, 50, 163, 437, 1000, 2000)}
 
 
 def make(name, folder):
     """The corpus of that name, made if it is not there."""
-    template, sequences = (MADE | LARGE)[name]
+    template, sequences = (MADE | LARGE | LABELS)[name]
     path = Path(folder) / "made" / f"{name}.txt"
     if not path.exists():
         rng = np.random.default_rng(1)
