@@ -111,7 +111,14 @@ def test_memory_is_told_before_it_is_taken(name):
 
     def memory(n_features):
         facts = {"n_sequences": 10, "n_tokens": 100, "n_labels": 5, "n_attributes": 50, "n_pair_features": 0}
-        facts |= {"n_occurrences": 150, "n_touched": 300, "n_pairs": 9, "listed_bytes": 40, "n_features": n_features}
+        facts |= {
+            "n_occurrences": 150,
+            "n_tokens_squared": 1100,
+            "n_touched": 300,
+            "n_pairs": 9,
+            "listed_bytes": 40,
+            "n_features": n_features,
+        }
         return sum(algorithm.memory(SimpleNamespace(**facts), algorithm.defaults()).values())
 
     assert memory(1000) >= 8 * 1000

@@ -59,7 +59,7 @@ class Mixing(lbfgs.LBFGS):
 
 
 ALGORITHM = Algorithm(
-    summary="sgd in each shard, the weights averaged, then L-BFGS: few rounds where shards are on other machines",
+    summary="sgd in each shard, the weights averaged, then L-BFGS: few rounds for shards on other machines",
     reference="Agarwal, Chapelle, Dudik, Langford, A reliable effective terascale linear learning system, JMLR 15, 2014",
     solves=frozenset({"l2", "no-l2"}),
     options=(
