@@ -16,6 +16,8 @@ from .._kernels cimport LISTED_AHEAD, Occurrences, Tokens, padded_labels
 from ._blocks cimport integers_from
 from ._sequences cimport Sequences
 
+from ..text.rare import occurrences
+
 cdef int64_t MOST = <int64_t> 1 << 32   # 32 bits number so many weights, or scores of one sequence
 
 
@@ -23,7 +25,7 @@ def listed_bytes(corpus, layout):
     """What list_weights will take, but for pointers and padding."""
     if layout.label is None:
         return 0
-    met = np.bincount(corpus.nodes.attr, minlength=layout.n_attributes)[layout.dense:] @ np.diff(layout.ptr)[layout.dense:]
+    met = occurrences(corpus.nodes, layout.n_attributes)[layout.dense:] @ np.diff(layout.ptr)[layout.dense:]
     return int(met) * (8 if corpus.nodes.value is None else 16)
 
 

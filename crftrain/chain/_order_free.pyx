@@ -24,6 +24,8 @@ import numpy as np
 
 from .._kernels cimport simd
 
+from ..text.rare import occurrences
+
 FINE = 1024                     # values are rounded up to parts of 1 / FINE before they are counted
 
 
@@ -35,8 +37,9 @@ def largest_sum(corpus, power=1):
 
 def value_sums(observations, n, power=1):
     """float64[n]: what that is for each attribute, exactly, so that parts of a corpus may be added."""
-    value = None if observations.value is None else np.ceil(np.abs(observations.value) ** power * FINE)
-    return np.bincount(observations.attr, value, minlength=n) / (1 if value is None else FINE)
+    if observations.value is None:
+        return occurrences(observations, n).astype(np.float64)
+    return np.bincount(observations.attr, np.ceil(np.abs(observations.value) ** power * FINE), minlength=n) / FINE
 
 
 def limit(double bound):

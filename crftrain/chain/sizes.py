@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..text.rare import occurrences
 from ._occurrence_list import listed_bytes
 from .memory import fitting
 
@@ -19,12 +20,16 @@ class Met(NamedTuple):
 
     @classmethod
     def of(cls, corpus, layout):
-        nodes, pairs = corpus.nodes, corpus.pairs
-        touched = int(np.diff(layout.ptr)[nodes.attr].sum())
-        if pairs is not None and len(pairs.attr):
-            touched += int(np.diff(layout.pair_ptr)[pairs.attr].sum())
+        touched = _touched(corpus.nodes, layout.ptr) + _touched(corpus.pairs, layout.pair_ptr)
         lengths = np.diff(corpus.seq).astype(np.int64)
-        return cls(len(nodes.attr), touched, listed_bytes(corpus, layout), int(lengths @ lengths))
+        return cls(len(corpus.nodes.attr), touched, listed_bytes(corpus, layout), int(lengths @ lengths))
+
+
+def _touched(observations, ptr):
+    """Weights of the blocks of all occurrences."""
+    if observations is None or len(observations.attr) == 0:
+        return 0
+    return int(occurrences(observations, len(ptr) - 1) @ np.diff(ptr))
 
 
 def sizes(corpus, layout):

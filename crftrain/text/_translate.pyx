@@ -28,3 +28,14 @@ def translated(const int64_t[::1] ptr, const int32_t[::1] attr, const double[::1
                     n += 1
             to_ptr[t + 1] = n
     return new_ptr, new_attr[:n], new_value[:n] if valued else None
+
+
+def counted(const int32_t[::1] attr, int64_t n):
+    """int64[n]: how often each number below n occurs."""
+    cdef Py_ssize_t k
+    counts = np.zeros(n, np.int64)
+    cdef int64_t[::1] count = counts
+    with nogil:
+        for k in range(attr.shape[0]):
+            count[attr[k]] += 1
+    return counts

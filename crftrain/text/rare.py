@@ -3,6 +3,7 @@
 import numpy as np
 
 from ._strings import keep_numbered
+from ._translate import counted
 
 
 def without_rare(corpus, vocabulary, least):
@@ -19,9 +20,9 @@ def _frequent(observations, names, least):
     return names.keep(drop(observations, occurrences(observations, len(names)) >= least))
 
 
-def occurrences(observations, n):
-    """int64[n]: how often each attribute occurs."""
-    return np.bincount(observations.attr, minlength=n)
+def occurrences(observations, n=0):
+    """int64[n], or as many as there are: how often each attribute occurs."""
+    return counted(observations.attr, max(n, int(observations.attr.max(initial=-1)) + 1))
 
 
 def drop(observations, kept):

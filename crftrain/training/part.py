@@ -12,6 +12,7 @@ from itertools import islice
 
 import numpy as np
 
+from ..chain._layout import renumber
 from ..chain._order_free import value_sums
 from ..chain._sequences import order_occurrences
 from ..chain.checksum import checksum
@@ -19,7 +20,6 @@ from ..chain.layout import Seen
 from ..chain.shard import Shard
 from ..chain.sizes import Met
 from ..errors import DataError
-from ..text.encode import Observations
 from ..text.pieces import Piece
 from ..text.rare import drop, occurrences
 from ..text.read import source_name
@@ -127,10 +127,11 @@ class Part(Shard):
     def place(self, numbers, pair_numbers, layout, whole, valued, threads):
         """Met; the places of its attributes in the layout. valued: whether any part has values."""
         corpus = self.corpus
-        value = np.ones(len(corpus.nodes.attr)) if valued and not self.valued else corpus.nodes.value
-        corpus.nodes = Observations(corpus.nodes.ptr, numbers[corpus.nodes.attr], value)
+        if valued and not self.valued:
+            corpus.nodes.value = np.ones(len(corpus.nodes.attr))
+        renumber(corpus.nodes.attr, numbers)
         if corpus.pairs is not None:
-            corpus.pairs = Observations(corpus.pairs.ptr, pair_numbers[corpus.pairs.attr], corpus.pairs.value)
+            renumber(corpus.pairs.attr, pair_numbers)
         order_occurrences(corpus, layout)
         super().__init__(corpus, layout, whole, threads=threads)
         return Met.of(corpus, layout)
@@ -141,6 +142,8 @@ class Part(Shard):
         found = [checksum(corpus.seq[1:] + tokens), checksum(corpus.label)]
         for observations, numbers, before in ((corpus.nodes, names, nodes), (corpus.pairs, pair_names, pairs)):
             if observations is not None:
-                found += [checksum(observations.ptr[1:] + before), checksum(numbers[observations.attr])]
+                there = observations.attr.copy()
+                renumber(there, numbers)
+                found += [checksum(observations.ptr[1:] + before), checksum(there)]
                 found += [] if observations.value is None else [checksum(observations.value)]
         return found
