@@ -47,6 +47,12 @@ def test_counts_decide():
     assert choose(counts(), 1e-9, l1=0.1)[0] == choose(counts(), 4, l1=0.1, l2=0.0)[0] == "owlqn"
 
 
+def test_data_in_shards_never_get_a_method_that_visits_sequences():
+    facts = SimpleNamespace(n_features=500_000, n_sequences=9, n_tokens=99, n_labels=3)  # no more is known of them
+    for room in np.geomspace(1e-6, 1e4, 60):
+        assert choose(facts, room, shards=True)[0] in ("newton-cg", "lbfgs")
+
+
 def test_a_table_that_is_too_large_has_several_sequences_in_an_entry_and_else_there_is_another_method():
     many = counts(n_labels=437, n_sequences=45_872, n_tokens=930_641, n_features=20_000_000)
     name, options, _ = choose(many, 8)

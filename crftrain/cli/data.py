@@ -5,18 +5,17 @@ from dataclasses import replace
 
 import click
 
-from ..text.forms import FORMATS, Form, detected, in_scheme
+from ..text.forms import CHOICES, FORMATS, Form, detected, in_scheme
 from ..text.schemes import SCHEMES
 from .base import Command, inputs
 
 TARGETS = ("columns", "jsonl", "pipes", "inline")
-READ = ("auto", "conll", "items", "conllu", "jsonl", "pipes")
 
 
 def data_options(command):
     """--format, --fields, --comments and --tabs."""
     options = (
-        click.option("--format", type=click.Choice(READ), default="auto", help="What FILES are; auto: what the model was learnt from."),
+        click.option("--format", type=click.Choice(CHOICES), default="auto", help="What FILES are; auto: what the model was learnt from."),
         click.option("--fields", metavar="A,B,..", help="Fields of CoNLL-U or JSON lines that are columns, the label last."),
         click.option("--comments", multiple=True, metavar="TEXT", help="Lines that begin so are no tokens, and are written as they came."),
         click.option("--tabs", is_flag=True, help="Columns are parted by tabs alone."),

@@ -5,15 +5,14 @@ import os
 import click
 
 from ..errors import ModelError
+from ..model.foreign import FORMATS
 from .base import Command
-
-PROGRAMS = ("crfsuite", "wapiti", "crfpp", "crfpp-text")
 
 
 @click.command(cls=Command)
 @click.argument("model")
 @click.argument("out")
-@click.option("--to", "format", required=True, type=click.Choice([*PROGRAMS, "crftrain"]), help="Whose model file to write.")
+@click.option("--to", "format", required=True, type=click.Choice([*FORMATS, "crftrain"]), help="Whose model file to write.")
 def export(model, out, format):
     """Write MODEL as another program's model file, OUT.
 

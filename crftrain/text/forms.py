@@ -23,6 +23,7 @@ from .rescheme import relabel
 from .schemes import SCHEMES
 
 FORMATS = {"columns": "columns", "conllu": "conllu", "jsonl": "jsonlines", "pipes": "pipes"}  # format: its module
+CHOICES = ("auto", "conll", "items", *list(FORMATS)[1:])  # of --format: columns are CoNLL's unless they are CRFsuite's items
 
 
 class Record(Sentence):

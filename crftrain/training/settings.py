@@ -19,6 +19,7 @@ from ..errors import SettingsError
 from ..optimizers.base import Algorithm
 from ..text.conllu import fields as conllu_fields
 from ..text.dialect import DIALECTS
+from ..text.forms import CHOICES as FORMATS
 from ..text.forms import Form, in_scheme
 from ..text.legal import SCHEMES as LEGAL_SCHEMES
 from ..text.schemes import SCHEMES
@@ -50,7 +51,7 @@ CHOICES = {
     "select": ("score", "likelihood", "last"),
     "features": ("observed", "full"),
     "transitions": ("auto", "full", "observed"),
-    "format": ("auto", "conll", "items", "conllu", "jsonl", "pipes"),
+    "format": FORMATS,
     "scheme": SCHEMES,
     "dialect": tuple(DIALECTS),
     "on_illegal": ("error", "fix", "drop"),

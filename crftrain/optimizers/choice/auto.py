@@ -59,7 +59,7 @@ def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0, shards=False):
         return "newton-cg", newton, "for data in shards"
     if threads > THREADS and newton is not None:
         return "newton-cg", newton, f"for {threads} threads"
-    if facts.n_sequences * facts.n_tokens_squared > UNEVEN * facts.n_tokens**2 and newton is not None:
+    if not shards and newton is not None and facts.n_sequences * facts.n_tokens_squared > UNEVEN * facts.n_tokens**2:
         return "newton-cg", newton, "for a few sequences that are very much longer than the others"
     batch = 1
     while not shards and batch <= MOST and (batch == 1 or facts.n_sequences >= batch * FEWEST):
