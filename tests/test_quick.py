@@ -1,4 +1,4 @@
-"""`crftrain tag MODEL FILE..` with nothing else: it loads little, and nobody can tell it from the way of all commands."""
+"""`crftrain tag [-j N] MODEL FILE..` with nothing else: it loads little, and nobody can tell it from the way of all commands."""
 
 import gc
 import gzip
@@ -47,6 +47,20 @@ def test_output_messages_and_status_are_those_of_the_long_way(crftrain, monkeypa
     alone, other = both(crftrain, monkeypatch, "tag", model, "test")
     assert alone == other
     assert bool(alone.out) == (name not in ("empty", "blank"))
+
+
+def test_threads_are_no_exception(crftrain, monkeypatch, tmp_path, model):
+    (tmp_path / "test").write_bytes(PLAIN)
+    for words in (
+        ["-j", 2, model, "test"],
+        [model, "-j", 3, "test"],
+        [model, "test", "-j", 0],
+        [model, "test", "-j"],
+        ["-j", "x", model, "test"],
+    ):
+        alone, other = both(crftrain, monkeypatch, "tag", *words)
+        assert alone == other
+        assert alone.status == 2 * (words[-1] in (0, "-j") or words[1] == "x")
 
 
 def test_so_they_are_of_several_files_of_missing_ones_and_of_what_is_no_model(crftrain, monkeypatch, tmp_path, model):

@@ -1,6 +1,7 @@
-"""`crftrain tag MODEL FILE..` and nothing else: most runs are one of these, and reading a command line takes as long to load as tagging.
+"""`crftrain tag [-j N] MODEL FILE..` and nothing else: most runs are one of these, and reading a command line takes as long to load as
+tagging.
 
-What is not so plain (options, options in the environment, data or a model of another kind) goes the way of all commands. The two ways
+What is not so plain (other options, options in the environment, data or a model of another kind) goes the way of all commands. The two ways
 share what they do, so nobody can tell which it was.
 """
 
@@ -12,6 +13,7 @@ from itertools import chain
 
 def ran(words):
     """Whether the words of a command line were so plain, and all is done."""
+    words, threads = _with_threads(words)
     if len(words) < 3 or words[0] != "tag" or any(word.startswith("-") for word in words) or os.name == "nt":
         return False
     model, *files = words[1:]
@@ -29,8 +31,16 @@ def ran(words):
             return False
     finally:
         gc.enable()
-    tag_files(Tagger(loaded), chain.from_iterable(map(runs, files)))
+    tag_files(Tagger(loaded), chain.from_iterable(map(runs, files)), threads=threads)
     return True
+
+
+def _with_threads(words):
+    """(the words but -j N, N)"""
+    for i in range(1, len(words) - 1):
+        if words[i] == "-j" and words[i + 1].isdecimal() and int(words[i + 1]) > 0:
+            return [*words[:i], *words[i + 2 :]], int(words[i + 1])
+    return words, 1
 
 
 def tag_files(tagger, stream, **how):
