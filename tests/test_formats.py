@@ -135,6 +135,17 @@ def test_learn_and_tag_take_a_treebank_and_leave_what_they_do_not_know(crftrain,
             [b"Ada\tB-P"],
             (0, 3),
         ),
+        (
+            {
+                "text": "Ada's",
+                "tokens": [{"text": "Ada", "start": 0, "end": 3, "id": 0}, {"text": "'s", "start": 3, "end": 5, "id": 1}],
+                "spans": [{"start": 0, "end": 3, "token_start": 0, "token_end": 0, "label": "P"}],
+            },
+            [b"Ada\tB-P", b"'s\tO"],
+            (0, 3),
+        ),
+        ({"text": "Ada", "entities": [{"id": 3, "label": "P", "start_offset": 0, "end_offset": 3}]}, [b"Ada\tB-P"], (0, 3)),
+        ({"text": "Ada", "label": [{"start": 0, "end": 3, "text": "Ada", "labels": ["P"]}]}, [b"Ada\tB-P"], (0, 3)),
         ({"text": "Ada wrote"}, [b"Ada", b"wrote"], (0, 3)),
     ],
 )
@@ -154,6 +165,8 @@ def test_objects_of_all_kinds(tmp_path, found, rows, predicted):
     "line, finding",
     [
         ("[1]", "JSON that is no object"),
+        ("[", "jq -c '.[]'"),
+        ('[{"tokens": ["a"]}]', "jq -c '.[]'"),
         ("{", "a line that is no JSON"),
         ('{"a": 1}', "neither tokens nor a text"),
         ('{"tokens": ["a"], "tags": ["X", "Y"]}', "lists of 1 and 2 items"),
@@ -216,6 +229,22 @@ def test_lines_of_other_formats_name_the_option(crftrain, tmp_path):
             ended = crftrain(*command)
             assert ended.status == 0 or told in ended.err, (text, command, ended.err)
         assert told in ended.err, (text, ended.err)
+
+
+@pytest.mark.parametrize("text", ['{"tokens": ["a", "b"]}\n', CONLLU])
+def test_words_with_bars_are_told_from_other_formats(crftrain, tmp_path, text):
+    (tmp_path / "train.txt").write_text("a|X b|Y\n")
+    (tmp_path / "other.txt").write_text(text.partition("\n1\t")[2].join(["1\t", ""]) if text is CONLLU else text)
+    assert crftrain("learn", "-q", "--format", "pipes", "-m", "m.bin", "train.txt").status == 0
+    ended = crftrain("tag", "m.bin", "other.txt")
+    assert ended.status == 1 and "other.txt:1: a line of another format" in ended.err and "--format " in ended.err, ended.err
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_list_of_objects_is_an_error_that_says_what_makes_lines_of_it(crftrain, tmp_path, indent):
+    (tmp_path / "export.json").write_text(json.dumps([{"text": "Ada", "label": [[0, 3, "P"]]}], indent=indent))
+    ended = crftrain("convert", "export.json")
+    assert ended.status == 1 and ended.out == b"" and "export.json:1" in ended.err and "jq -c '.[]'" in ended.err, ended.err
 
 
 def test_nothing_that_reads_as_columns_is_taken_for_something_else():

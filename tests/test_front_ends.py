@@ -76,6 +76,12 @@ def test_wapiti_train_label_and_dump(crftrain, files):
     assert any(re.fullmatch(r"b\tL\d\tL\d\t-?\d+\.\d\d", line) for line in dump)
 
 
+def test_wapiti_s_dump_has_as_many_decimals_as_it_was_asked_for(crftrain, files):
+    assert crftrain("as", "wapiti", "train", "-p", "template", "-i", "9", "train.txt", "model.wapiti").status == 0
+    told = [line.split("\t") for line in crftrain("as", "wapiti", "dump", "-p", "17", "model.wapiti").lines if line]
+    assert sorted(float(weight) for *_, weight in told) == pytest.approx(np.sort(load(files / "model.wapiti").w), rel=0, abs=1e-17)
+
+
 def test_crfsuite_learn_and_tag(crftrain, files):
     (files / "template").write_text(TEMPLATE.partition("B2")[0])
     (files / "items").write_bytes(crftrain("features", "-t", "template", "train.txt").out)

@@ -39,12 +39,17 @@ def dump(model, top=None):
 def dump_json(model, top=None):
     """The same as JSON: an object with the facts, then one for each weight."""
     yield json.dumps({"facts": model.facts}, ensure_ascii=False)
+    for record in weights(model, top):
+        yield json.dumps({**record, "weight": float(f"{record['weight']:.9g}")}, ensure_ascii=False)
+
+
+def weights(model, top=None):
+    """A dict for each weight, which is not rounded."""
     for kind in _kinds(model):
         for k, member, weight in kind.records(top):
             name = {} if kind.names[k] is None else {"name": kind.names[k].decode(errors="backslashreplace")}
             labels = zip(("from", "to") if kind.letter != "U" else ("label",), kind.labels(member), strict=True)
-            record = {"kind": kind.letter, **name, **dict(labels), "weight": float(f"{weight:.9g}")}
-            yield json.dumps(record, ensure_ascii=False)
+            yield {"kind": kind.letter, **name, **dict(labels), "weight": weight}
 
 
 @dataclass

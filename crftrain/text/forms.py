@@ -14,6 +14,7 @@ import json
 import os
 from dataclasses import dataclass, replace
 from importlib import import_module
+from itertools import islice
 
 from ..errors import DataError
 from ._conllu import run
@@ -180,11 +181,11 @@ def detected(path):
 
 def looks_like(lines):
     """The format that the first lines of a file look like, other than plain columns; or None."""
-    first = next((line for line in lines if line.strip()), b"")
-    if first.startswith(b"{"):
+    first, second = [*islice((line for line in lines if line.strip()), 2), b"", b""][:2]
+    if first.startswith((b"{", b"[{")) or (first.strip() == b"[" and second.lstrip().startswith(b"{")):
         try:
-            return "jsonl" if isinstance(json.loads(first), dict) else None
-        except ValueError:
+            return "jsonl" if first.strip() == b"[" or json.loads(first) is not None else None
+        except (ValueError, RecursionError):
             return None
     token = next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
     if token.count(b"\t") == 9 and token.partition(b"\t")[0].partition(b"-")[0].isdigit():

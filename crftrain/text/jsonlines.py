@@ -2,7 +2,8 @@
 
     {"tokens": ["Ada", "wrote"], "tags": ["B-PER", "O"]}          also words; ner_tags, labels, pos_tags
     {"text": "Ada wrote", "spans": [{"start": 0, "end": 3, "label": "PER"}]}
-    {"text": "Ada wrote", "entities": [[0, 3, "PER"]]}            spaCy; doccano calls them label or labels
+    {"text": "Ada wrote", "entities": [[0, 3, "PER"]]}            spaCy; doccano calls them label or labels, or start start_offset
+    {"text": "Ada wrote", "tokens": [{"text": "Ada", "start": 0, "end": 3}, ..], "spans": [..]}                     Prodigy
     {"data": {"text": ..}, "annotations": [{"result": [{"value": {"start": 0, "end": 3, "labels": ["PER"]}}]}]}     Label Studio
 
 Texts are cut into words, numbers and single signs, and their spans become tags of the form's scheme, iob2. With fields these name the
@@ -19,6 +20,7 @@ from .schemes import labelled, spans
 
 TOKENS, TAGS = ("tokens", "words"), ("tags", "ner_tags", "labels", "pos_tags", "label")
 SPANS = ("spans", "entities", "label", "labels")
+LIST = "an object a line, as jq -c '.[]' makes them of a list"
 WORD = re.compile(r"\w+|[^\w\s]")
 
 
@@ -47,7 +49,9 @@ def _read(line, number, source, form):
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
-        raise wrong(source, number, "a line that is no JSON", "an object a line") from None
+        raise wrong(source, number, "a line that is no JSON", LIST if line.strip() == b"[" else "an object a line") from None
+    if isinstance(found, list):
+        raise wrong(source, number, "JSON that is no object, but a list", LIST)
     if not isinstance(found, dict):
         raise wrong(source, number, "JSON that is no object", 'an object, as {"tokens": [...], "tags": [...]}')
     try:
@@ -63,6 +67,8 @@ def _lists(found, form):
     elif name := next((name for name in TOKENS if isinstance(found.get(name), list)), None):
         tags = next((name for name in TAGS if isinstance(found.get(name), list)), None)
         lists, offsets = [_texts(found[key], key) for key in (name, tags) if key], _offsets(found)
+        if tags is None and offsets is not None and (wanted := _spans(found)) is not None:
+            lists.append(_labels(wanted, offsets, form.scheme or "iob2"))
     else:
         lists, offsets = _of_text(found, form)
     if len({len(some) for some in lists}) > 1:
@@ -126,11 +132,18 @@ def _spans(found):
     if isinstance(found.get("annotations"), list):
         results = [result for annotation in found["annotations"][:1] for result in annotation.get("result", ())]
         values = [result["value"] for result in results if "labels" in result.get("value", {})]
-        return [(value["start"], value["end"], value["labels"][0]) for value in values]
+        return [_span(value) for value in values]
     name = next((name for name in SPANS if isinstance(found.get(name), list)), None)
     if name is None:
         return None
-    return [(span["start"], span["end"], span["label"]) if isinstance(span, dict) else tuple(span) for span in found[name]]
+    return [_span(span) for span in found[name]]
+
+
+def _span(span):
+    if not isinstance(span, dict):
+        return tuple(span)
+    places = ("start_offset", "end_offset") if "start_offset" in span else ("start", "end")
+    return *(span[place] for place in places), span["labels"][0] if "labels" in span else span["label"]
 
 
 def written(form, record, labels, sure=None):

@@ -1,11 +1,13 @@
 """A sentence a line: word|TAG word|TAG, or word|POS|TAG; without tags words alone."""
 
 from .cells import cell
-from .forms import Each, Record
+from .forms import Each, Record, hint, looks_like, wrong
 
 
 class Reader(Each):
     def record(self, line, number, source):
+        if (line.startswith(b"{") or b"\t" in line) and looks_like([line]) in ("jsonl", "conllu"):
+            raise wrong(source, number, "a line of another format", "word|TAG word|TAG" + hint(line))
         words = line.split()
         return Record([b"\t".join(map(cell, _parts(word))) for word in words], source, number, words)
 

@@ -1,6 +1,5 @@
 """wapiti train, label, dump."""
 
-import json
 import math
 from collections import Counter
 
@@ -120,7 +119,7 @@ def _wapiti_row(words, line, label, score):
 
 
 def _wapiti_dump(ctx, words):
-    from ...model.dump import dump_json
+    from ...model.dump import weights
     from ...model.model import load
 
     words = Words("wapiti dump", ("-p", "--prec", int)).parse_args(words)
@@ -128,9 +127,7 @@ def _wapiti_dump(ctx, words):
         raise click.UsageError("wapiti dump: expected a model, and at most an output")
     places, last = 5 if words.prec is None else words.prec, None
     with output(words.files[1] if len(words.files) > 1 else None) as out:
-        for found in map(json.loads, dump_json(load(words.files[0]))):
-            if "kind" not in found:
-                continue
+        for found in weights(load(words.files[0])):
             name, label = found.get("name", "b"), found.get("label") or found["to"]
             out.write(b"\n" * (last not in (None, name)))
             out.write(f"{name}\t{found.get('from', '#')}\t{label}\t{found['weight']:.{places}f}\n".encode())
