@@ -250,7 +250,7 @@ def test_a_terminated_process_can_be_resumed(process, crftrain, tmp_path):
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
-KEEPING = [name for name in optimizers.names() if name not in ("hybrid", "lbfgs", "owlqn")]
+KEEPING = [name for name in optimizers.names() if optimizers.get(name).optimiser.resumable]
 
 
 @pytest.mark.parametrize("name", KEEPING)

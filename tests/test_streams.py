@@ -9,6 +9,7 @@ import threading
 import problems
 import pytest
 
+from crftrain.chain import threads
 from crftrain.model.model import load
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes and signals of POSIX")
@@ -102,6 +103,7 @@ def test_threads_that_cannot_start_are_an_error(crftrain, trained, monkeypatch):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(threads, "_idle", [])  # none waits for work from earlier on
     for arguments in (("tag", "-j", 2, "m.bin", "train.txt"), ("learn", "-a", "lbfgs", "-j", 2, "-m", "n.bin", "train.txt")):
         ended = crftrain(*arguments)
         assert ended.status == 1

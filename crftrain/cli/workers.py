@@ -17,7 +17,9 @@ class Where(click.ParamType):
     name = WHERE
 
     def convert(self, value, param, ctx):
-        return int(value) if isinstance(value, str) and value.lstrip("-").isdecimal() else value
+        if not isinstance(value, str) or not value.lstrip("-").isdecimal():
+            return value
+        return click.INT.convert(value, param, ctx)  # which knows that some are too long
 
 
 def workers_option(help):
