@@ -19,7 +19,10 @@ class Where(click.ParamType):
     def convert(self, value, param, ctx):
         if not isinstance(value, str) or not value.lstrip("-").isdecimal():
             return value
-        return click.INT.convert(value, param, ctx)  # which knows that some are too long
+        try:
+            return int(value)
+        except ValueError:  # Python counts digits
+            self.fail(f"a number of {len(value)} digits", param, ctx)
 
 
 def workers_option(help):
