@@ -78,6 +78,7 @@ def test_schemes_by_hand():
     assert converted(labels, "bilou") == ["B-P", "L-P", "U-P", "O", "U-Q"]
     assert converted(labels, "ioe1") == ["I-P", "E-P", "I-P", "O", "I-Q"]
     assert converted(["I-<p>", "<p>", "I-<p>", "<other>", "<q>"], "iob2") == ["B-<p>", "I-<p>", "B-<p>", "O", "B-<q>"]
+    assert converted(["I-<p>", "I-<other>", "<q>"], "iob2") == ["B-<p>", "O", "B-<q>"] and spans(["I-<other>", "<other>"]) == []
     assert converted(["B", "M", "E", "S"], "iob2") == ["B", "I", "I", "B"]
 
 

@@ -25,6 +25,13 @@ def test_three_labels_say_what_a_tag_is_in_another_scheme(scheme):
         assert [label.decode() for label in tags(scheme).of([label.encode() for label in labels])] == converted(labels, scheme), labels
 
 
+def test_grobids_outside_is_the_outside_in_every_sentence(crftrain, tmp_path):
+    (tmp_path / "a.txt").write_text("x I-<p>\ny I-<other>\n\nz I-<other>\nz <other>\n\n")
+    assert crftrain("convert", "--scheme", "bioes", "a.txt").lines[:5] == ["x S-<p>", "y O", "", "z O", "z O"]
+    assert crftrain("learn", "-q", "-t", "pos", "-m", "m.bin", "a.txt").status == 0
+    assert crftrain("tag", "--inline", "m.bin", "a.txt").lines[:2] == ["<p>x</p> y", "z z"]
+
+
 def test_a_model_is_learnt_in_a_scheme_and_written_back_in_the_other(crftrain, tmp_path):
     (tmp_path / "a.txt").write_text(IOB2 * 5)
     ended = crftrain("learn", "--scheme", "bioes", "-t", "pos", "-m", "m.bin", "--dev", "a.txt", "a.txt")

@@ -9,8 +9,6 @@ from functools import lru_cache
 from .read import columns
 from .schemes import converted
 
-OUTSIDE = {b"<other>": b"O", b"I-<other>": b"O"}  # of GROBID's
-
 
 class Tags(dict):
     """{(label before, label, label after): the label in the scheme}; None at the ends."""
@@ -26,8 +24,6 @@ class Tags(dict):
 
     def of(self, labels):
         """The labels of a sentence, as bytes, in the scheme."""
-        if b"<other>" in labels:
-            labels = [OUTSIDE.get(label, label) for label in labels]
         return [self[triple] for triple in zip([None, *labels], labels, [*labels[1:], None], strict=False)]
 
 

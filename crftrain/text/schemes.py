@@ -25,6 +25,7 @@ LETTERS = {"bioes": "BIES", "bilou": "BILU", "bmes": "BMES"}  # first, inside, l
 TAG = re.compile(r"([BIESMLUW])(?:-(.*))?\Z", re.DOTALL)
 TAGS = frozenset("BIOESLUMW")
 GROBID = re.compile(r"(I-)?(<[^<>]+>)\Z")
+OTHER = "<other>"  # GROBID's outside, with I- or without
 STARTS = {"BB", "IB", "OB", "OI", "EE", "EI", "OE", "EB", "SB", "SE", "SI", "BS", "IS", "ES", "OS", "SS"}
 
 
@@ -81,6 +82,8 @@ def parts(label):
 def parsed(label):
     """(B, I, E, S or O, type)."""
     if match := GROBID.match(label):
+        if match[2] == OTHER:
+            return "O", ""
         return ("B" if match[1] else "I"), match[2]
     match = TAG.match(label)
     return (KIND.get(match[1], match[1]), match[2] or "") if match else ("O", "")
@@ -119,7 +122,7 @@ def _grobid(labels, chunks):
     for kind, first, end in chunks:
         name = kind if kind.startswith("<") else f"<{kind.lower()}>"
         labels[first:end] = [f"I-{name}"] + [name] * (end - first - 1)
-    return ["<other>" if label == "O" else label for label in labels]
+    return [OTHER if label == "O" else label for label in labels]
 
 
 def _tags(n, scheme):
@@ -133,6 +136,4 @@ def _tags(n, scheme):
 
 def converted(labels, scheme):
     """The labels in another scheme; the chunks are the same."""
-    if any(label == "<other>" for label in labels):  # GROBID's, where <other> is the outside
-        labels = ["O" if label in ("<other>", "I-<other>") else label for label in labels]
     return labelled(spans(labels), len(labels), scheme)
