@@ -100,16 +100,16 @@ def _destination(path):
 def _beside(place):
     """A new file beside place, with a new file's permissions; gone at the end unless it was renamed."""
     file = None
-    while file is None:
-        name = os.path.join(os.path.dirname(place), f"{prefix(place)}{os.urandom(8).hex()}.tmp")
-        file = open(name, "xb")  # noqa: SIM115
-        if not _lock(file) or not os.fstat(file.fileno()).st_nlink:  # a sweep came between
-            file = file.close()
     try:
+        while file is None:
+            name = os.path.join(os.path.dirname(place), f"{prefix(place)}{os.urandom(8).hex()}.tmp")
+            file = open(name, "xb")  # noqa: SIM115
+            if not _lock(file) or not os.fstat(file.fileno()).st_nlink:  # a sweep came between
+                file = file.close()
         with file:
             yield file
     finally:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):  # it was renamed, or what went wrong before is what to tell
             os.unlink(name)
 
 

@@ -10,7 +10,7 @@ import pytest
 from problems import KINDS, larger
 from problems import kind as problem_of
 
-from crftrain import optimizers
+from crftrain import optimizers, whole
 from crftrain.errors import CrftrainWarning, DataError, ModelError
 from crftrain.model import model
 from crftrain.text import read
@@ -42,6 +42,16 @@ def test_what_a_killed_run_left_is_removed_by_the_next_one_to_write_there(tmp_pa
         path.write_bytes(b"half")
     try_replace(place)
     assert sorted(os.listdir(tmp_path)) == sorted([".crftrain-0123.tmp", other.name])
+
+
+def test_nothing_is_left_where_a_file_could_not_be_asked_about(tmp_path, monkeypatch):
+    def refuse(file):
+        raise OSError("no answer")
+
+    monkeypatch.setattr(whole, "_lock", refuse)
+    with pytest.raises(OSError, match="no answer"):
+        replace(tmp_path / "model.bin", [b"whole"])
+    assert os.listdir(tmp_path) == []
 
 
 def test_what_a_running_one_writes_is_left_to_it(tmp_path):

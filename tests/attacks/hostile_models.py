@@ -142,6 +142,7 @@ def attacks():
         "template-bad": with_sections(TMPL=template("U:%x[0,0\n")),
         "template-empty": with_sections(TMPL=template("")),
         "template-names-label": with_sections(TMPL=template("U:%x[0,1]\n")),
+        "template-without-label-pairs": with_sections(TMPL=template("U:%x[0,0]\nB\n")),
         "template-column": with_sections(TMPL=template("U:%x[0,7]\n")),
         "template-surrogate": with_sections(TMPL=template("U:\ud800%x[0,0]\n")),
         "template-regex": with_sections(TMPL=template('U:%m[0,0,"["]\nU:%t[0,0,"\\"]\n')),
