@@ -76,6 +76,17 @@ def test_what_is_seldom_meant_is_a_warning(crftrain, here, arguments, told):
     assert f"warning: {told}" in said(crftrain, "learn", "-q", *arguments, status=0).replace("t.txt: no", "no")
 
 
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [("form,zzz", "--fields: a field 'zzz', expected id form"), ("form,upos", "--fields names fields of CoNLL-U or JSON lines")],
+)
+def test_fields_that_the_file_s_format_has_not_are_wrong_usage(crftrain, here, fields, told):
+    row = "\t".join(["1", "a", *"_" * 8])
+    (here / "u.conllu").write_text(f"# text = a\n{row}\n\n")
+    file = "u.conllu" if "zzz" in fields else "t.txt"
+    assert told in said(crftrain, "learn", "-q", "--fields", fields, file, status=2)
+
+
 def test_a_whole_number_beyond_what_loops_hold_is_told_the_limit(crftrain, here):
     told = said(crftrain, "learn", "-a", "mira", "--shrinking-size", "4294967296", "t.txt", status=2)
     assert "'4294967296' is not a whole number <= 2147483647" in told

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from ..errors import CrftrainWarning
+from ..errors import CrftrainWarning, SettingsError
 from ..model import model
 from ..text import template as templates
 from ..text.encode import read_corpus
@@ -102,12 +102,22 @@ def asked(settings, observer):
     template = settings.template
     if template and not isinstance(template, templates.Template):
         template = templates.load(template, settings.dialect)
-    form = settings.form
-    if settings.format == "auto" and not (settings.comments or settings.tabs) and (format := detected(settings.paths[0])):
-        form = replace(settings, format=format).form
-        observer.say(f"{settings.paths[0]}: read as --format {format}")
+    settings = _with_format(settings, observer)
     how = {"template": template, "format": settings.vocabulary_format, "label_column": settings.label_column}
-    return {**how, "encoding": settings.encoding, "form": form}
+    return {**how, "encoding": settings.encoding, "form": settings.form}
+
+
+def _with_format(settings, observer):
+    """The settings with the format that the first file has, where it is to be found out."""
+    if settings.format != "auto":
+        return settings
+    found = None if settings.comments or settings.tabs else detected(settings.paths[0])
+    if found:
+        observer.say(f"{settings.paths[0]}: read as --format {found}")
+    settings = replace(settings, format=found or "conll")
+    for refusal in settings.odd_form(lambda name: f"--{name}"):
+        raise SettingsError("", refusal)
+    return settings
 
 
 def read(settings, observer=SILENT, kept=None):

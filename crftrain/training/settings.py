@@ -218,7 +218,7 @@ class Settings:
         wrong = [*self._odd_values(named)]
         yield from wrong
         if not wrong:  # the rest relies on the values
-            yield from self._odd_form(named)
+            yield from self.odd_form(named)
             yield from self._odd_together(named)
             yield from self._odd_algorithm()
             yield from self._odd_stream(named) if self.stream else self._stream_missing(named)
@@ -267,7 +267,8 @@ class Settings:
             form = Form(comments=tuple(self.comments), tabs=self.tabs) if self.comments or self.tabs else None
         return in_scheme(form, self.scheme, self.label_column)
 
-    def _odd_form(self, named):
+    def odd_form(self, named):
+        """Refusals of what is said about data; those of a format that is found out are known later than the others."""
         other = self.format not in ("auto", "conll")
         if self.fields and self.format not in ("auto", "conllu", "jsonl"):
             yield f"{named('fields')} names fields of CoNLL-U or JSON lines, not of {named('format')} {self.format}"
