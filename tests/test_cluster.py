@@ -1,5 +1,7 @@
 """Training on workers: the same bytes as in one process, whatever happens to the workers."""
 
+import asyncio
+import contextlib
 import gzip
 import json
 import os
@@ -9,6 +11,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ from problems import larger
 from crftrain import CRF
 from crftrain.chain.sharded import sharded
 from crftrain.cluster import worker
+from crftrain.cluster.engine import Engine
 from crftrain.errors import CrftrainError, DataError, SettingsError
 from crftrain.training.events import Observer
 from crftrain.training.learn import learn
@@ -306,6 +310,24 @@ def test_an_interrupted_training_leaves_no_task_behind(train_file, tmp_path, pro
         for child in started:
             child.kill()
             child.wait()
+
+
+def test_a_round_ends_though_the_watch_missed_its_cancellation(monkeypatch):
+    """asyncio.wait_for of Python 3.11, cancelled at the moment of its answer, gives the answer and nobody is cancelled."""
+    answer = ("tcp://here", 0.1, "result")
+
+    async def look_on():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(SECONDS)
+        await asyncio.sleep(SECONDS)
+
+    async def ask(k, method, own):
+        await asyncio.sleep(0.01)
+        return answer
+
+    engine = Engine(SimpleNamespace(watch=SimpleNamespace(until_lost=look_on)), None, [()])
+    monkeypatch.setattr(engine, "_ask", ask)
+    assert asyncio.run(asyncio.wait_for(engine._together("read", {0: ()}), 10)) == ["result"]
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "head:8786", "http://head", "2000"])

@@ -97,9 +97,7 @@ class Engine:
             raise CrftrainError(method, "given up by who asked for it") from None
         finally:
             self.pending.discard(together)
-            for task in (*asked, together, watched):
-                task.cancel()
-            await asyncio.gather(*asked, together, watched, return_exceptions=True)
+            await _end([*asked, together, watched])
         self.traffic.rounds += 1
         self.traffic.slowest = max(((home, seconds) for home, seconds, _ in found), key=lambda one: one[1], default=("", 0.0))
         return [result for _, _, result in found]
@@ -188,6 +186,16 @@ class Engine:
     async def _give_up(self):
         for together in list(self.pending):
             together.cancel()
+
+
+async def _end(tasks):
+    """Cancel them, as often as it takes: before Python 3.12 a wait_for whose answer comes at that moment gives the answer and goes on."""
+    unfinished = tasks
+    while unfinished:
+        for task in unfinished:
+            task.cancel()
+        _, unfinished = await asyncio.wait(unfinished, timeout=EACH)
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _call(name, version, method, data):
