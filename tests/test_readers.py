@@ -15,7 +15,7 @@ from crftrain.text.cells import cell, joined
 from crftrain.text.forms import Form
 
 NAMES = ["id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"]
-CELLS = ["", "_", "a", "b c", "é", "A=1|B=2", "B=2", "|", "x\r", "B", "0"]
+CELLS = ["", "_", "a", "b c", "é", "A=1|B=2", "B=2", "|", "x\r", "B", "0", "w" * 20, "ü|" * 40, "u v" * 9, "\v\x01"]
 
 
 def random_tree(rng):

@@ -322,10 +322,16 @@ cdef class StringTable:
 
 
 def line_ends(bytes text not None):
-    """How many bytes are line feeds."""
+    """How many bytes are line feeds, counted in bytes for as long as one holds the count: so many additions at once."""
     cdef const char* p = PyBytes_AsString(text)
-    cdef Py_ssize_t i, n = 0
-    for i in range(len(text)):
+    cdef Py_ssize_t i, k, n = 0, length = len(text), whole = length - length % 128
+    cdef unsigned char few
+    for i in range(0, whole, 128):
+        few = 0
+        for k in range(i, i + 128):
+            few += p[k] == 10
+        n += few
+    for i in range(whole, length):
         n += p[i] == 10
     return n
 

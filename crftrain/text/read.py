@@ -382,7 +382,7 @@ def _whole_text(chunks, source, number):
         size = size + len(chunk) if end < 0 else len(chunk) - end
         if size > LINE:
             raise DataError(f"{source}:{number + max(0, chunk.count(10))}", f"a line of more than {LINE:,} bytes", "shorter ones")
-        number += chunk.count(b"\n")
+        number += line_ends(chunk)
         if end < 0:
             tail.append(chunk)
             continue
