@@ -1,6 +1,7 @@
 """The compiled way of plain tagging gives the bytes, and the errors, of the way sentence by sentence."""
 
 import io
+import re
 import sys
 from dataclasses import replace
 
@@ -43,6 +44,18 @@ def model(request, tmp_path_factory):
     return load(folder / "model")
 
 
+NUMBER = re.compile(rb"(?<=:)[01]\.[0-9]{6}|(?<=^@probability\t)[0-9.e-]+", re.MULTILINE)
+SURE = [{}, {"score": True}, {"marginals": "best"}, {"score": True, "marginals": "all"}]
+
+
+def alike(one, other):
+    """Whether (text, errors) are the same but for the last digit of probabilities."""
+    texts = [text for text, _ in (one, other)]
+    numbers = [np.array([float(number) for number in NUMBER.findall(text)]) for text in texts]
+    same = len({NUMBER.sub(b"p", text) for text in texts}) == 1 and one[1] == other[1]
+    return same and np.allclose(*numbers, rtol=1.01e-5, atol=1.01e-6)
+
+
 def through(model, data, *, sizes=(1 << 16,), slow=False, threads=1, on_error="stop", **output):
     """(what is written, the errors)"""
     tagger, out, told = Tagger(model, output=Output(**output)), [], []
@@ -80,13 +93,14 @@ def made(text):
     sizes=st.lists(st.integers(1, 40), min_size=1, max_size=3),
     on_error=st.sampled_from(["stop", "skip", "keep"]),
     labels=st.booleans(),
+    sure=st.sampled_from(SURE),
 )
-@examples(max_examples=60, deadline=None)
-def test_odd_input_gives_the_bytes_and_the_errors_of_the_slow_way(model, text, sizes, on_error, labels):
-    data, how = made(text), {"on_error": on_error, "labels_only": labels and on_error != "keep"}
-    expected = through(model, data, slow=True, **how)
-    assert through(model, data, **how) == expected
-    assert through(model, data, sizes=sizes, **how) == expected
+@examples(max_examples=100, deadline=None)
+def test_odd_input_gives_the_bytes_and_the_errors_of_the_slow_way(model, text, sizes, on_error, labels, sure):
+    data, how = made(text), {"on_error": on_error, "labels_only": labels and on_error != "keep", **sure}
+    found = through(model, data, **how)
+    assert alike(found, through(model, data, slow=True, **how))
+    assert through(model, data, sizes=sizes, **how) == found
 
 
 GOOD = "".join(f"w{k * k % 13} c{k % 5} A\n" + "\n" * (k * k % 7 == 4) for k in range(3000)).encode()
@@ -98,6 +112,32 @@ def test_neither_threads_nor_cuts_change_anything(model, threads, size):
     assert through(model, GOOD, sizes=[size], threads=threads) == through(model, GOOD, slow=True)
 
 
+@pytest.mark.parametrize("sure", SURE)
+@pytest.mark.parametrize("size", [70, 1 << 20])
+def test_a_sentence_that_is_odd_changes_nothing_of_those_around_it(model, sure, size):
+    data, how = GOOD[:3000] + b"\nw\n\n" + GOOD, {"on_error": "skip", **sure}
+    text, errors = through(model, data, sizes=[size], **how)
+    assert text == through(model, GOOD[:3000], **how)[0] + through(model, GOOD, **how)[0] and len(errors) == 1
+
+
+@pytest.mark.parametrize("temperature", [1.0, 1.7])
+@pytest.mark.parametrize("sure", SURE)
+def test_probabilities_are_those_of_the_slow_way(model, sure, temperature):
+    calibrated = replace(model, extras={"temp": {"temperature": temperature}})
+    for sharp in (1, 1e3, 1e6):  # the last in the log domain
+        wild = replace(calibrated, w=model.w * sharp)
+        found = through(wild, GOOD, sizes=[1000], **sure)
+        assert alike(found, through(wild, GOOD, slow=True, **sure)) and not found[1]
+        assert through(wild, GOOD, threads=3, **sure) == found
+
+
+def test_the_probabilities_of_a_tokens_labels_add_up_to_one(model):
+    text, _ = through(model, GOOD, labels_only=True, marginals="all")
+    rows = [[float(number) for number in NUMBER.findall(line)] for line in text.split(b"\n") if line]
+    assert all(row[0] in row[1:] for row in rows)
+    assert np.allclose([sum(row[1:]) for row in rows], 1, atol=3e-6)
+
+
 def test_tables_that_start_anew_change_nothing(model):
     many = "".join(f"v{k} c{k % 5} A\n" + "\n" * (k % 11 == 10) for k in range(11 * 13_636)).encode() + GOOD
     (text, errors), (again, _) = through(model, many), through(model, GOOD)
@@ -106,15 +146,16 @@ def test_tables_that_start_anew_change_nothing(model):
 
 def test_only_what_is_plain_goes_the_compiled_way(model):
     queries = {"query": Query(n=2)}, {"query": Query(posterior=True)}
-    for asked in ({"score": True}, {"marginals": "best"}, *queries, {"known": True}, {"confidence": 0.5}):
+    for asked in (*queries, {"known": True}, {"confidence": 0.5}, {"writer": lambda *_: b""}):
         assert not Tagger(model, output=Output(**asked)).plain
     assert not Tagger(model, encoding="latin-1").plain
 
 
-def test_scores_beyond_floating_point_are_told_as_before(model):
+@pytest.mark.parametrize("sure", SURE)
+def test_scores_beyond_floating_point_are_told_as_before(model, sure):
     wild = replace(model, w=np.sign(model.w) * 1e308)
-    text, errors = through(wild, GOOD)
-    assert (text, errors) == through(wild, GOOD, slow=True) and len(errors) == 1
+    text, errors = through(wild, GOOD, **sure)
+    assert (text, errors) == through(wild, GOOD, slow=True, **sure) and len(errors) == 1
 
 
 def test_a_sentence_is_written_before_the_next_one_arrives(model):

@@ -43,7 +43,7 @@ class Model:
     @property
     def calibrated_w(self):
         """The weights whose distribution is to be believed; the best labels are the same."""
-        return self.w if self.temperature == 1 else self.w / self.temperature
+        return self.w if self.temperature == 1 else self.arrays().w / self.temperature
 
     @property
     def active(self):

@@ -4,7 +4,7 @@ What is not legal has the score -inf: label pairs and labels at a sequence's end
 the node scores. So one lattice serves all questions.
 """
 
-from libc.math cimport INFINITY, exp
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from dataclasses import replace
@@ -25,6 +25,7 @@ from .._kernels cimport (
 )
 from ..chain._blocks cimport Scorer
 from ..chain._sequences cimport Sequences
+from ._marginals cimport keep_marginals
 from ._ranked cimport Ranking
 from ._spans cimport Spans
 
@@ -186,27 +187,3 @@ cdef void mask_row(Lattice* X, const uint8_t* legal, int64_t t) noexcept nogil:
     for j in range(X.L):
         if not legal[j]:
             X.psi[t * X.LP + j] = -INFINITY
-
-
-cdef void keep_marginals(const Lattice* X, int64_t T, double* p) noexcept nogil:
-    """The rows of q; in the log domain each over its own sum, since rounding leaves less of log Z the larger scores are."""
-    cdef int64_t t, j
-    for t in range(T):
-        if X.scaled:
-            for j in range(X.L):
-                p[t * X.L + j] = X.q[t * X.LP + j]
-        else:
-            share(X.L, X.a + t * X.LP, X.b + t * X.LP, p + t * X.L)
-
-
-cdef void share(int64_t n, const double* a, const double* b, double* p) noexcept nogil:
-    """p_j = exp(a_j + b_j) / sum_k exp(a_k + b_k), whatever the sizes."""
-    cdef int64_t j
-    cdef double top = -INFINITY, total = 0
-    for j in range(n):
-        top = max(top, a[j] + b[j])
-    for j in range(n):
-        p[j] = exp(a[j] + b[j] - top)
-        total += p[j]
-    for j in range(n):
-        p[j] /= total

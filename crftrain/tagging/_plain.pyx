@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Plain tagging: bytes of whole sentences in, the same lines with labels out, and Python is not asked in between.
 
-    bytes -> lines -> cells -> records -> psi -> the best labels -> bytes
+    bytes -> lines -> cells -> records -> psi -> the best labels (-> how sure they are) -> bytes
 
 A record has the weights of a group of template lines as rows, one for each offset at which a line sees the same cells:
 
@@ -13,15 +13,30 @@ whoever asked goes the slow way, which knows what to say.
 """
 
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize, PyBytes_Size
-from libc.math cimport isfinite
+from libc.math cimport exp, isfinite
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memchr, memset
 
-from .._kernels cimport Lattice, Tokens, Weights, lattice_fit, lattice_free, lattice_new, padded_labels, set_transitions, simd, viterbi
+from .._kernels cimport (
+    Lattice,
+    Tokens,
+    Weights,
+    backward,
+    forward,
+    lattice_fit,
+    lattice_free,
+    lattice_new,
+    padded_labels,
+    set_transitions,
+    simd,
+    viterbi,
+)
 from ..chain._blocks cimport Transitions
 from ..text._expander cimport Expander, Group, Line, Text
 from ..text._lines cimport Rest, is_space, next_line
 from ..text._strings cimport SLACK, Growing, StringTable, hash_of, put, zeros
+from ._digits cimport DIGITS, put_fixed, put_general
+from ._marginals cimport keep_marginals
 
 from ..errors import DataError
 
@@ -171,13 +186,18 @@ cdef class Plain:
     cdef Weights W
     cdef Lattice* X
     cdef bytes names
-    cdef Growing labels             # Text: of each label
+    cdef Growing labels             # Text: of each label; a tab before it, a colon behind it
     cdef Growing text, out, spans, best, near
-    cdef bint labels_only, numbers_only
+    cdef Growing p                  # double [T][L] marginals
+    cdef double log_p               # of the best labels
+    cdef bint labels_only, numbers_only, score, marginals, every
+    cdef int64_t room               # what marginals take on a line
 
-    def __init__(self, model, *, labels_only=False):
+    def __init__(self, model, *, labels_only=False, score=False, marginals=None):
+        """score, marginals: as in tag.Output."""
         cdef Text label
-        vocabulary, layout, w = model.vocabulary, model.layout, model.w
+        vocabulary, layout = model.vocabulary, model.layout
+        w = model.calibrated_w if score or marginals else model.w
         self.expander = Weighed(vocabulary, layout, w)
         self.transitions = Transitions(layout)
         self.W.L, self.W.LP = layout.n_labels, padded_labels(layout.n_labels)
@@ -189,13 +209,16 @@ cdef class Plain:
         if self.X == NULL:
             raise MemoryError("a lattice")
         self.labels, self.text, self.out, self.spans = Growing(), Growing(), Growing(), Growing()
-        self.best, self.near, self.labels_only, self.numbers_only = Growing(), Growing(), labels_only, False
-        names = [name.encode() for name in vocabulary.labels]
+        self.best, self.near, self.p, self.labels_only, self.numbers_only = Growing(), Growing(), Growing(), labels_only, False
+        self.score, self.marginals, self.every = score, marginals is not None, marginals == "all"
+        names = [b"\t%s:" % name.encode() for name in vocabulary.labels]
         self.names = b"".join(names) + bytes(SLACK)
-        label.at, label.length = PyBytes_AsString(self.names), 0
+        self.room = (sum(map(len, names)) + DIGITS * len(names) if self.every else 0) + DIGITS + 1
+        label.at = PyBytes_AsString(self.names) + 1
         for name in names:
-            label.at, label.length = label.at + label.length, len(name)
+            label.length = len(name) - 2
             self.labels.push(&label, sizeof(label))
+            label.at += len(name)
 
     def __dealloc__(self):
         lattice_free(self.X)
@@ -250,6 +273,7 @@ cdef class Plain:
         cdef int64_t T = self.expander.T
         cdef int64_t[2] seq
         cdef Tokens tokens
+        cdef double score
         self.expander.find()
         if not lattice_fit(self.X, T, False):
             with gil:
@@ -260,7 +284,8 @@ cdef class Plain:
         tokens.seq = seq
         self.best.used = 0
         self.best.reserve(T * sizeof(int32_t))
-        if not isfinite(viterbi(&self.W, &tokens, 0, self.X, <int32_t*> self.best.data)):
+        score = viterbi(&self.W, &tokens, 0, self.X, <int32_t*> self.best.data)
+        if not isfinite(score) or ((self.score or self.marginals) and not self.sum_up(T, &tokens, score)):
             return ODD
         if self.numbers_only:
             self.out.push(self.best.data, T * sizeof(int32_t))
@@ -270,31 +295,67 @@ cdef class Plain:
         self.expander.begin()
         return 0
 
+    cdef bint sum_up(self, int64_t T, const Tokens* tokens, double score) except -1 nogil:
+        """log p of the best labels, and the marginals; False where they leave the range of floating point."""
+        cdef double log_z = forward(&self.W, tokens, 0, self.X)
+        cdef int64_t k, n = T * self.W.L
+        cdef double* p
+        if not isfinite(log_z):
+            return False
+        self.log_p = min(score - log_z, 0)      # rounding is not small where scores are large
+        if not self.marginals:
+            return True
+        backward(&self.W, tokens, 0, self.X)
+        self.p.used = 0
+        self.p.reserve(n * sizeof(double))
+        p = <double*> self.p.data
+        keep_marginals(self.X, T, p)
+        for k in range(n):
+            if not p[k] >= 0:
+                return False
+            p[k] = min(p[k], 1)
+        return True
+
     cdef int write(self, int64_t T) except -1 nogil:
-        """The sentence's lines, each with its label after the separator that the line has."""
+        """The sentence's lines, each with its label after the separator that the line has; before them how sure all are together."""
         cdef const Text* lines = <const Text*> self.spans.data
-        cdef const Text* label
         cdef const int32_t* best = <const int32_t*> self.best.data
         cdef char* to
-        cdef int64_t t, room = 1
+        cdef int64_t t, room = 64
         for t in range(T):
-            room += lines[t].length + (<const Text*> self.labels.data)[best[t]].length + 2
+            room += lines[t].length + (<const Text*> self.labels.data)[best[t]].length + 2 + self.room
         self.out.reserve(room)
         to = self.out.data + self.out.used
+        if self.score:
+            put(to, b"@probability\t\0\0", 13)
+            to = put_general(to + 13, exp(self.log_p))
+            to[0] = b"\n"
+            to += 1
         for t in range(T):
-            label = (<const Text*> self.labels.data) + best[t]
             if not self.labels_only:
                 put(to, lines[t].at, lines[t].length)
                 to += lines[t].length
                 to[0] = b" " if by_spaces(lines[t]) else b"\t"
                 to += 1
-            put(to, label.at, label.length)
-            to += label.length
+            to = self.put_result(to, best[t], (<const double*> self.p.data) + t * self.W.L)
             to[0] = b"\n"
             to += 1
         to[0] = b"\n"
         self.out.used = to + 1 - self.out.data
         return 0
+
+    cdef char* put_result(self, char* to, int32_t j, const double* p) noexcept nogil:
+        """A label, label:p, or that and label:p of every label."""
+        cdef const Text* labels = <const Text*> self.labels.data
+        put(to, labels[j].at, labels[j].length + self.marginals)
+        to += labels[j].length + self.marginals
+        if self.marginals:
+            to = put_fixed(to, p[j])
+        if self.every:
+            for j in range(self.W.L):
+                put(to, labels[j].at - 1, labels[j].length + 2)
+                to = put_fixed(to + labels[j].length + 2, p[j])
+        return to
 
 
 cdef bint are_narrow(const double[::1] w) noexcept nogil:

@@ -59,13 +59,17 @@ def tag_piece(tagger, piece, on_error="stop"):
 
 
 def tag_run(tagger, run, on_error):
-    """The same for a Run."""
-    output = tagger.tag_run(run, checked=on_error == "stop")
+    """The same for a Run. A sentence that is odd goes the other way alone: the output is the same whatever came together with it."""
+    checked = on_error == "stop"
+    output = tagger.tag_run(run, checked=checked)
     if output is not None:
         return output, []
     outputs, errors = [], []
-    for piece in cut(run.sentences()):
-        output, found = tag_piece(tagger, piece, on_error)
+    for sentence in run.sentences():
+        alone = Run(b"\n".join([*sentence.lines, b"", b""]), sentence.source, sentence.number)
+        output, found = tagger.tag_run(alone, checked=checked), []
+        if output is None:
+            output, found = tag_piece(tagger, [sentence], on_error)
         outputs.append(output)
         errors += found
         if found and on_error == "stop":

@@ -1,7 +1,7 @@
 """Model + sentences -> labels, scores, marginals.
 
-Where only labels are asked for, a Run of whole sentences goes through compiled code as bytes (_plain.pyx). Else, and wherever that finds
-something odd, sentences go through the decoder, several at a time (stream.py).
+Where the most probable labels are asked for as columns, with their probabilities or not, a Run of whole sentences goes through compiled
+code as bytes (_plain.pyx). Else, and for each sentence that this finds odd, sentences go through the decoder (stream.py).
 """
 
 import contextlib
@@ -87,10 +87,14 @@ class Tagger:
             return None
         if width is None:
             return b""
-        plain = self._idle.pop() if self._idle else Plain(self.model, labels_only=self.output.labels_only)
-        output = plain.tag(run.text, *width)
+        output = self.output
+        if self._idle:
+            plain = self._idle.pop()
+        else:
+            plain = Plain(self.model, labels_only=output.labels_only, score=output.score, marginals=output.marginals)
+        text = plain.tag(run.text, *width)
         self._idle.append(plain)
-        return output
+        return text
 
     def _width(self, run):
         """What the encoder knows of the columns of the run's source; None where there is no sentence."""
@@ -268,7 +272,7 @@ def is_plain(model, output):
     """Whether compiled code can do all that is asked for."""
     vocabulary = model.vocabulary
     columns = vocabulary.format == "conll" and vocabulary.form is None and not vocabulary.template.bigrams
-    return columns and len(vocabulary.labels) <= MOST_LABELS and replace(output, labels_only=False) == Output()
+    return columns and len(vocabulary.labels) <= MOST_LABELS and replace(output, labels_only=False, score=False, marginals=None) == Output()
 
 
 def _is_text(text):
