@@ -183,7 +183,7 @@ RULES = {
     "some": lambda rng: any_rules(rng, 9, 0.6),
     "most": lambda rng: any_rules(rng, 13, 0.9),
     "few": lambda rng: any_rules(rng, 9, 0.15),
-    "a circle": lambda rng: Legal(np.roll(np.eye(6, dtype=bool), 1, axis=1), np.ones(6, bool), np.ones(6, bool)),
+    "a circle": lambda rng: Legal.where(np.roll(np.eye(6, dtype=bool), 1, axis=1), np.ones(6, bool), np.ones(6, bool)),
 }
 
 
@@ -191,7 +191,7 @@ def any_rules(rng, n, share):
     """Random ones, under which the first label may go on for ever."""
     pairs, first, last = (rng.random(shape) < share for shape in ((n, n), n, n))
     pairs[0, 0] = first[0] = last[0] = True
-    return Legal(pairs, first, last)
+    return Legal.where(pairs, first, last)
 
 
 def under_rules(name, seed=0, density=0.2):

@@ -26,7 +26,7 @@ def legal_for(n, seed):
     rng = np.random.default_rng(seed)
     pairs, first, last = rng.random((n, n)) < 0.6, rng.random(n) < 0.6, rng.random(n) < 0.6
     pairs[0, 0] = first[0] = last[0] = True
-    return Legal(pairs, first, last)
+    return Legal.where(pairs, first, last)
 
 
 def legal_instance(name, seed=1):
@@ -78,7 +78,7 @@ def test_what_is_next_to_nothing_and_is_all_that_is_legal_in_the_end_is_not_lost
     from crftrain.text.encode import Corpus, Observations
 
     length = 400
-    legal = Legal(np.eye(2, dtype=bool), np.ones(2, bool), np.array([False, True]))
+    legal = Legal.where(np.eye(2, dtype=bool), np.ones(2, bool), np.array([False, True]))
     nodes = Observations(np.arange(length + 1), np.zeros(length, np.int32), None)
     corpus = Corpus(np.array([0, length]), np.ones(length, np.int32), nodes, None, 2)
     layout = Layout(2, np.array([0, 2]), None, 1, np.arange(4, dtype=np.int32), np.array([6]), np.empty(0, np.int32), legal=legal)

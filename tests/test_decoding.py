@@ -41,7 +41,7 @@ def legal_for(n, seed):
     rng = np.random.default_rng(seed)
     pairs, first, last = rng.random((n, n)) < 0.6, rng.random(n) < 0.6, rng.random(n) < 0.6
     pairs[0, 0] = first[0] = last[0] = True
-    return Legal(pairs, first, last)
+    return Legal.where(pairs, first, last)
 
 
 class All:
@@ -133,7 +133,7 @@ def test_legal_labellings_and_known_labels_have_the_sums_of_all_that_are_left(na
 def test_what_is_impossible_is_told():
     instance, w = made("plain", 3)
     n = instance.layout.n_labels
-    legal = Legal(np.zeros((n, n), bool), np.ones(n, bool), np.ones(n, bool))
+    legal = Legal.where(np.zeros((n, n), bool), np.ones(n, bool), np.ones(n, bool))
     decoded = instance.decoded(w, legal, marginals=True, n=3)
     long = np.diff(instance.corpus.seq) > 1
     assert long.any() and decoded.impossible.tolist() == long.tolist()

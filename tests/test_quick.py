@@ -1,4 +1,4 @@
-"""`crftrain tag [-j N] MODEL FILE..` with nothing else: it loads little, and nobody can tell it from the way of all commands."""
+"""`crftrain tag [-j N] [rules] MODEL FILE..` with nothing else: it loads little, and nobody can tell it from the way of all commands."""
 
 import gc
 import gzip
@@ -63,6 +63,44 @@ def test_threads_are_no_exception(crftrain, monkeypatch, tmp_path, model):
         assert alone.status == 2 * (words[-1] in (0, "-j") or words[1] == "x")
 
 
+@pytest.mark.parametrize(
+    "rules", [["--forbid", "O I-X"], ["--constrain", "auto", "--forbid", "O O", "--allow", "^ I-*"], ["--constrain", "bioes", "-j", 2]]
+)
+def test_rules_are_no_exception(crftrain, monkeypatch, tmp_path, model, rules):
+    (tmp_path / "test").write_bytes(PLAIN)
+    alone, other = both(crftrain, monkeypatch, "tag", *rules, model, "test")
+    assert alone == other and alone.status == 0
+    assert quick.parted([str(word) for word in [*rules, model, "test"]]).names == [model, "test"]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        ["--constrain", "iob3"],
+        ["--forbid", "O"],
+        ["--forbid", "O O", "--allow", "O O"],
+        ["--forbid", "^ *"],
+        ["--allow", "Z O"],
+        ["--once", "all"],
+    ],
+)
+def test_rules_that_are_wrong_and_others_go_the_long_way(crftrain, monkeypatch, tmp_path, model, rules):
+    (tmp_path / "test").write_bytes(PLAIN)
+    alone, other = both(crftrain, monkeypatch, "tag", *rules, model, "test")
+    assert alone == other and alone.status == 2 * (rules[0] != "--once")
+
+
+def test_schemes_are_no_exception_and_a_model_that_keeps_its_rules(crftrain, monkeypatch, tmp_path):
+    lines = b"a x B-X\nb y I-X\nc z O\n\nb y B-X\nc z O\nc z O\n"
+    (tmp_path / "chunks").write_bytes(lines * 3)
+    for name, rules in (("free.bin", []), ("kept.bin", ["--constrain", "iob2"])):
+        assert crftrain("learn", "-q", "-t", "pos", *rules, "-m", name, "chunks").status == 0
+    (tmp_path / "test").write_bytes(b"b y\nb y\n\nc z\nb y\n")
+    for words in (["--constrain", "auto", "free.bin"], ["--constrain", "bioes", "free.bin"], ["kept.bin"], ["--forbid", "^ O", "kept.bin"]):
+        alone, other = both(crftrain, monkeypatch, "tag", *words, "test")
+        assert alone == other and alone.status == 0
+
+
 def test_so_they_are_of_several_files_of_missing_ones_and_of_what_is_no_model(crftrain, monkeypatch, tmp_path, model):
     (tmp_path / "test").write_bytes(PLAIN)
     here = "test"
@@ -79,12 +117,13 @@ def test_a_model_of_items_is_no_exception(crftrain, monkeypatch, tmp_path):
     assert alone == other and alone.out
 
 
-def test_it_loads_neither_numpy_nor_click(tmp_path, model):
+@pytest.mark.parametrize("rules", [[], ["--constrain", "auto", "--forbid", "O O", "--allow", "^ I-*"]])
+def test_it_loads_neither_numpy_nor_click(tmp_path, model, rules):
     (tmp_path / "test").write_bytes(PLAIN)
     program = (
         "import sys\nfrom crftrain.__main__ import run\nfrom crftrain.cli import ending, quick\n"
         "ending.os._exit = lambda status: print(status, sorted({'click', 'numpy._core', 'tqdm'} & sys.modules.keys()))\n"
-        "sys.argv = ['crftrain', 'tag', 'model.bin', 'test']\nrun()\n"
+        f"sys.argv = ['crftrain', 'tag', *{rules}, 'model.bin', 'test']\nrun()\n"
     )
     found = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
     assert found.stdout.endswith("\n\n0 []\n") and not found.stderr

@@ -18,7 +18,7 @@ from ..tagging._decoder import Decoder
 from ..tagging._single import Single
 from ..tagging.query import Query
 from ..text.encode import Corpus, Vocabulary
-from ..text.legal import SCHEMES, Legal
+from ..text.legal import SCHEMES
 from .dataset import Dataset, Renumbering, Row, encoder_of, refuse_frame, rows_in, together
 from .rows import PlainRows, suits
 
@@ -243,9 +243,7 @@ def _legal(model, constraints):
     if asked.get("scheme") not in (None, *SCHEMES) or asked.keys() - {"scheme", "forbid", "allow"}:
         known = f"one of {', '.join(SCHEMES)}, or a dict of scheme, forbid and allow"
         raise SettingsError("", f"constraints {constraints!r}", known)
-    weights = np.zeros(model.layout.n_labels**2)
-    weights[model.layout.transition] = model.w[model.layout.transitions]
-    return Legal.of(model.vocabulary.labels, transitions=weights.reshape(model.layout.n_labels, -1), **asked)
+    return model.legal(**asked)
 
 
 def _without_empty(corpus: Corpus) -> Corpus:

@@ -1,8 +1,10 @@
 """The layout's blocks as the kernels see them: over a vector of weights, and over a sum of gradients."""
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t, uintptr_t
 from libc.string cimport memset
+
+from array import array
 
 import numpy as np
 
@@ -150,7 +152,7 @@ cdef class Transitions:
         self.place = self.places_of(layout.transition, layout)
         self.trans, self.M, self.MT = aligned(self.places), aligned(self.places), aligned(self.places)
         self.S, self.ST = (aligned(0), aligned(0)) if self.arcs == NULL else (aligned(self.places), aligned(self.places))
-        self.forbidden, self.ends = self.not_legal(layout, layout.legal, L)
+        self.forbidden, self.ends = self.not_legal(layout, layout.legal)
 
     def places_of(self, pair, layout):
         """int64: of label pairs i * L + j; those that are no arcs are left out."""
@@ -159,13 +161,20 @@ cdef class Transitions:
         pair = np.asarray(pair)
         return np.searchsorted(layout.arc_pairs, pair[np.isin(pair, layout.arc_pairs)])
 
-    def not_legal(self, layout, legal, L):
-        """(places of forbidden pairs, [2][LP] 0 or -inf for labels at the ends); both empty where all is legal."""
+    def not_legal(self, layout, legal):
+        """(places of forbidden pairs, [2][LP] 0 or -inf for labels at the ends); both empty where all is legal. Without numpy."""
         if legal is None:
             return zeros(0, "q"), zeros(0, "d")
-        ends = np.zeros((2, padded_labels(L)))
-        ends[0, :L][~legal.first] = ends[1, :L][~legal.last] = -np.inf
-        return self.places_of(np.flatnonzero(~legal.pairs).astype(np.int32), layout), ends.ravel()
+        cdef Py_ssize_t i, j, L = legal.n, LP = padded_labels(legal.n)
+        cdef const uint8_t[::1] table = legal.table     # [L + 1][L + 1]
+        cdef double[::1] ends = zeros(2 * LP, "d")
+        for j in range(L):
+            if not table[L * (L + 1) + j]:
+                ends[j] = -INFINITY
+            if not table[j * (L + 1) + L]:
+                ends[LP + j] = -INFINITY
+        pairs = array("i", [i * L + j for i in range(L) for j in range(L) if not table[i * (L + 1) + j]])
+        return self.places_of(pairs, layout), ends
 
     cdef void attach(self, Weights* W) noexcept:
         """W's transitions are these from now on."""

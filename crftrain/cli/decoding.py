@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import click
 
 from ..errors import SettingsError
+from ..text.legal import SCHEMES
 
-RULES = ("iob1", "iob2", "bioes", "bilou", "bmes", "ioe1", "ioe2", "auto")  # legal.SCHEMES, which takes numpy to import
 _OPTIONS = (
     click.option(
         "-n", "--best", "n", type=click.IntRange(1, 10_000), default=1, metavar="N", help="The N best labellings, with their probabilities."
@@ -18,7 +18,7 @@ _OPTIONS = (
         show_default=True,
         help="The most probable labelling, or the one with the most probable label of each token.",
     ),
-    click.option("--constrain", type=click.Choice(RULES), help="Only labels in the order of a tag scheme; auto: of the labels' own."),
+    click.option("--constrain", type=click.Choice(SCHEMES), help="Only labels in the order of a tag scheme; auto: of the labels' own."),
     click.option("--forbid", multiple=True, metavar="'A B'", help="Never label B after A; patterns with *, ^ is the start and $ the end."),
     click.option("--allow", multiple=True, metavar="'A B'", help="Label B after A in spite of --constrain."),
     click.option("--once", metavar="A,B,..|all", help="At most one run of these labels, or types of chunks, in a sequence."),
@@ -70,17 +70,8 @@ class Decoding:
         """What is legal; None: everything."""
         if not (self.constrain or self.forbid or self.allow):
             return None
-        import numpy as np
-
-        from ..text.legal import Legal
-
-        model = model.arrays()
-        n, layout = len(model.vocabulary.labels), model.layout
-        transitions = np.zeros(n * n)
-        transitions[layout.transition] = model.w[layout.transitions]
-        rules = {"scheme": self.constrain, "forbid": self.forbid, "allow": self.allow}
         try:
-            return Legal.of(model.vocabulary.labels, **rules, transitions=transitions.reshape(n, n))
+            return model.legal(scheme=self.constrain, forbid=self.forbid, allow=self.allow)
         except SettingsError as error:
             raise click.UsageError(str(error), ctx) from None
 

@@ -5,11 +5,11 @@ import signal
 
 import click
 
+from ..text.legal import SCHEMES
 from ..training.events import Observers
 from ..training.settings import DEFAULT_ALGORITHM
 from ..training.signals import StopSignal
 from .base import Command, write_lines
-from .decoding import RULES
 from .ending import main
 from .flags import NUMBER, STRENGTH, STRENGTHS, AlgorithmCommand, UpdateCommand, asked, setting, training_options
 from .group import CONTEXT, commands
@@ -53,7 +53,7 @@ __all__ = ["CONTEXT", "DEFAULT_ALGORITHM", "commands", "compare", "learn", "main
 @click.option("--comments", multiple=True, metavar="TEXT", help="Skip lines that begin so, as # or -DOCSTART-; repeat it for more.")
 @click.option("--tabs", is_flag=True, help="Columns are parted by tabs alone: cells may hold spaces, or nothing.")
 @click.option("--label-column", type=int, help="Column of the labels, from 0, or from the end if negative.  [default: -1]")
-@click.option("--constrain", type=click.Choice(RULES), help="Learn over label sequences of a tag scheme alone; auto: of the labels' own.")
+@click.option("--constrain", type=click.Choice(SCHEMES), help="Learn over label sequences of a tag scheme alone; auto: of the labels' own.")
 @click.option(
     "--forbid", multiple=True, metavar="'A B'", help="Label B after A is not legal; patterns with *, ^ is the start and $ the end."
 )

@@ -1,46 +1,88 @@
-"""`crftrain tag [-j N] MODEL FILE..` and nothing else: most runs are one of these, and reading a command line takes as long to load as
-tagging.
+"""`crftrain tag [-j N] [--constrain S] [--forbid P] [--allow P] MODEL FILE..` and nothing else: most runs are one of these, and reading a
+command line takes as long to load as tagging.
 
 What is not so plain (other options, options in the environment, data or a model of another kind) goes the way of all commands. The two ways
 share what they do, so nobody can tell which it was.
 """
 
+import contextlib
 import gc
 import os
 import sys
+from dataclasses import dataclass, field
 from itertools import chain
 
 
 def ran(words):
     """Whether the words of a command line were so plain, and all is done."""
-    words, threads = _with_threads(words)
-    if len(words) < 3 or words[0] != "tag" or any(word.startswith("-") for word in words) or os.name == "nt":
+    command, words = words[:1], parted(words[1:])
+    if command != ["tag"] or words is None or len(words.names) < 2 or os.name == "nt":
         return False
-    model, *files = words[1:]
+    model, *files = words.names
     if any(name.startswith(("CRFTRAIN_", "_CRFTRAIN_")) for name in os.environ) or not os.path.isfile(model):
         return False
     gc.disable()  # nothing of what loads now will ever be garbage
     try:
-        from ..model.model import load_bare
-        from ..tagging.tag import Tagger
-        from ..text.forms import detected
-        from ..text.read import runs
-
-        loaded = load_bare(model)
-        if loaded.vocabulary.form or (loaded.vocabulary.format != "items" and detected(files[0])):
-            return False
+        tagger = _tagger(model, words.rules, files[0])
     finally:
         gc.enable()
-    tag_files(Tagger(loaded), chain.from_iterable(map(runs, files)), threads=threads)
+    if tagger is None:
+        return False
+    from ..text.read import runs
+
+    tag_files(tagger, chain.from_iterable(map(runs, files)), threads=words.threads)
     return True
 
 
-def _with_threads(words):
-    """(the words but -j N, N)"""
-    for i in range(1, len(words) - 1):
-        if words[i] == "-j" and words[i + 1].isdecimal() and int(words[i + 1]) > 0:
-            return [*words[:i], *words[i + 2 :]], int(words[i + 1])
-    return words, 1
+@dataclass
+class Words:
+    """Of a command line that is plain: names of files, threads, and what Model.legal takes."""
+
+    names: list
+    threads: int = 1
+    rules: dict = field(default_factory=dict)
+
+
+def parted(words):
+    """The Words, or None where there is anything else."""
+    found = Words([])
+    words = iter(words)
+    for word in words:
+        value = next(words, "") if word in ("-j", "--constrain", "--forbid", "--allow") else None
+        if value is None:
+            if word.startswith("-"):
+                return None
+            found.names.append(word)
+        elif word == "-j":
+            if not value.isdecimal() or int(value) < 1:
+                return None
+            found.threads = int(value)
+        elif word == "--constrain":
+            found.rules["scheme"] = value
+        else:
+            found.rules.setdefault(word[2:], []).append(value)
+    return found
+
+
+def _tagger(path, rules, first):
+    """The Tagger; None where the model or the first file is of another kind, or the rules are wrong."""
+    from ..errors import SettingsError
+    from ..model.model import load_bare
+    from ..tagging.tag import Tagger
+    from ..text.forms import detected
+
+    model = load_bare(path)
+    if model.vocabulary.form or (model.vocabulary.format != "items" and detected(first)):
+        return None
+    if not rules:
+        return Tagger(model)
+    from ..text.legal import SCHEMES
+
+    if rules.get("scheme", "auto") not in SCHEMES:
+        return None
+    with contextlib.suppress(SettingsError):
+        return Tagger(model, legal=model.legal(**rules))
+    return None
 
 
 def tag_files(tagger, stream, **how):

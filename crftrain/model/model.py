@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import sys
+from collections import defaultdict
 from dataclasses import dataclass, field
 from dataclasses import replace as replace_fields
 from types import MappingProxyType
@@ -49,6 +50,15 @@ class Model:
     def active(self):
         """The number of weights that are not zero."""
         return int(np.count_nonzero(self.w))
+
+    def legal(self, **rules):
+        """What rules, in the words of Legal.of, allow; `auto` looks at the weights of label pairs. A bare model will do."""
+        from ..text.legal import Legal
+
+        layout, pairs = self.layout, defaultdict(float)
+        if rules.get("scheme") == "auto":
+            pairs.update(zip((divmod(k, layout.n_labels) for k in layout.transition), self.w[layout.transitions], strict=True))
+        return Legal.of(self.vocabulary.labels, **rules, transitions=pairs)
 
     def save(self, path, *, rescue=False):
         """Write it, whole or not at all; the number of bytes."""

@@ -59,7 +59,7 @@ class Once:
         """The rules with the pairs that would begin a second run at once."""
         same = (self.group[:, None] == self.group) & (self.group >= 0)
         pairs, every = ~(same & self.starts[:-1, :-1]), np.ones(len(self.group), bool)
-        return Legal(pairs & legal.pairs, legal.first, legal.last) if legal else Legal(pairs, every, every)
+        return Legal.where(pairs, every, every) & legal
 
     def broken(self, path):
         """(group, a token between two of its runs), or None if no group has two."""

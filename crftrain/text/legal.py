@@ -10,6 +10,7 @@ first label, each of its pairs and its last label are.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -22,43 +23,76 @@ SCHEMES = ("iob1", "iob2", "bioes", "bilou", "bmes", "ioe1", "ioe2", "auto")
 
 @dataclass(frozen=True)
 class Legal:
-    """bool arrays: pairs[i, j] label j after i, first[j], last[i]."""
+    """pairs[i, j] label j after i, first[j], last[i], in one table of bytes: row n is before the first label, column n after the last.
 
-    pairs: np.ndarray
-    first: np.ndarray
-    last: np.ndarray
+    It is made without numpy, which tagging under rules has no other use for.
+    """
+
+    n: int  # labels
+    table: bytes  # 0 or 1 [n + 1][n + 1]
     said: dict = field(default_factory=dict)  # of what rules it comes: the words of `of` that make it again for other labels
 
     @classmethod
     def of(cls, labels, *, scheme=None, forbid=(), allow=(), transitions=None):
         """transitions: the weights [i, j] of label pairs, by which `auto` tells IOB1 from IOB2."""
         n = len(labels)
-        table = np.ones((n + 1, n + 1), bool)  # row n: before the first label; column n: after the last
+        table = bytearray(b"\1") * (n + 1) ** 2
         if scheme == "auto":
             scheme = scheme_of(labels, transitions)
         if scheme is not None:
             tags, rules = [*map(parts, labels), ("O", "")], rules_of(scheme)
-            table[:] = [[rules.legal(before, after) for after in tags] for before in tags]
+            table = bytearray(rules.legal(before, after) for before in tags for after in tags)
         forbidden, allowed = _matching(labels, forbid), _matching(labels, allow)
-        if (both := np.argwhere(forbidden & allowed)).size:
-            i, j = both[0]
+        if both := forbidden & allowed:
+            i, j = divmod(min(both), n + 1)
             raise SettingsError("", f"{_shown(labels, i, START)} {_shown(labels, j, END)} is both forbidden and allowed")
-        table = table & ~forbidden | allowed
+        for places, legal in ((forbidden, False), (allowed, True)):
+            for place in places:
+                table[place] = legal
         said = {"scheme": scheme, "forbid": list(forbid), "allow": list(allow)}
-        legal = cls(table[:n, :n].copy(), table[n, :n].copy(), table[:n, n].copy(), {name: rule for name, rule in said.items() if rule})
-        legal._check(labels)
-        return legal
+        found = cls(n, bytes(table), {name: rule for name, rule in said.items() if rule})
+        found._check(labels)
+        return found
+
+    @classmethod
+    def where(cls, pairs, first, last):
+        """Of bool arrays."""
+        n = len(first)
+        table = np.ones((n + 1, n + 1), bool)
+        table[:n, :n], table[n, :n], table[:n, n] = pairs, first, last
+        return cls(n, table.tobytes())
+
+    @cached_property
+    def _whole(self):
+        return np.frombuffer(self.table, bool).reshape(self.n + 1, self.n + 1)
+
+    @property
+    def pairs(self):
+        """bool[n, n]"""
+        return self._whole[: self.n, : self.n]
+
+    @property
+    def first(self):
+        """bool[n]"""
+        return self._whole[self.n, : self.n]
+
+    @property
+    def last(self):
+        """bool[n]"""
+        return self._whole[: self.n, self.n]
 
     def _check(self, labels):
-        for name, ends in (("begin", self.first), ("end", self.last)):
-            if not ends.any():
+        n = self.n
+        for name, ends in (("begin", self.table[n * (n + 1) : -1]), ("end", self.table[n : -1 : n + 1])):
+            if not any(ends):
                 raise SettingsError("", f"no label may {name} a sequence", "at least one of " + ", ".join(labels[:5]))
 
     def __and__(self, other):
         """What both allow; other may be None."""
         if other is None:
             return self
-        return Legal(self.pairs & other.pairs, self.first & other.first, self.last & other.last)
+        mine, theirs = (int.from_bytes(one.table, "little") for one in (self, other))
+        return Legal(self.n, (mine & theirs).to_bytes(len(self.table), "little"))
 
     def broken(self, seq, labels):
         """bool[T]: the tokens at which sequences of label numbers, sequence i being labels[seq[i]:seq[i+1]], break the rules."""
@@ -110,22 +144,21 @@ def scheme_of(labels, transitions=None):
 
 
 def _matching(labels, patterns):
-    """bool[n + 1, n + 1]: the pairs that some pattern names."""
+    """The places in the table of the pairs that some pattern names."""
     from fnmatch import fnmatchcase
 
-    n = len(labels)
-    table = np.zeros((n + 1, n + 1), bool)
+    n, found = len(labels), set()
     for pattern in patterns:
         names = pattern.split()
         if len(names) != 2:
             raise SettingsError("", f"{pattern!r} is no pair of labels", "two, as in 'O I-*'; ^ and $ are a sequence's ends")
         rows = [n] if names[0] == START else [i for i in range(n) if fnmatchcase(labels[i], names[0])]
         columns = [n] if names[1] == END else [j for j in range(n) if fnmatchcase(labels[j], names[1])]
-        for name, found in zip(names, (rows, columns), strict=True):
-            if not found:
+        for name, ends in zip(names, (rows, columns), strict=True):
+            if not ends:
                 raise SettingsError("", f"{pattern!r}: no label is called {name!r}", "one of " + ", ".join(labels))
-        table[np.ix_(rows, columns)] = True
-    return table
+        found.update(i * (n + 1) + j for i in rows for j in columns)
+    return found
 
 
 def _shown(labels, i, end):
