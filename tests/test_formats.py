@@ -9,6 +9,7 @@ import pytest
 
 from crftrain.errors import DataError
 from crftrain.tagging.evaluate import Evaluation
+from crftrain.text.cuts import dealt
 from crftrain.text.forms import Form, hint, looks_like
 from crftrain.text.schemes import SCHEMES, converted, labelled, spans
 
@@ -166,6 +167,7 @@ def test_objects_of_all_kinds(tmp_path, found, rows, predicted):
     "line, finding",
     [
         ("[1]", "JSON that is no object"),
+        ('["a", 3]', "JSON that is no object"),
         ("[", "jq -c '.[]'"),
         ('[{"tokens": ["a"]}]', "jq -c '.[]'"),
         ("{", "a line that is no JSON"),
@@ -241,11 +243,96 @@ def test_words_with_bars_are_told_from_other_formats(crftrain, tmp_path, text):
     assert ended.status == 1 and "other.txt:1: a line of another format" in ended.err and "--format " in ended.err, ended.err
 
 
+# ---- lists of JSON, spaCy's pairs, what nobody meant
+
+OBJECTS = [
+    {"text": "Ada \n wröte", "label": [[0, 3, "P"]]},
+    ["Ada L.", {"entities": [[0, 6, "P"]]}],
+    {"tokens": ["[{", "]"], "tags": ["X", "O"]},
+]
+ROWS = [[b"Ada\tB-P", "wröte\tO".encode()], [b"Ada\tB-P", b"L\tI-P", b".\tI-P"], [b"[{\tX", b"]\tO"]]
+
+
+@pytest.mark.parametrize(
+    "text, numbers",
+    [
+        (json.dumps(OBJECTS), [1, 1, 1]),
+        ("\n" + json.dumps(OBJECTS, ensure_ascii=False) + "\n\n", [2, 2, 2]),
+        ("[" + ",\n".join(map(json.dumps, OBJECTS)) + "]\n", [1, 2, 3]),
+        (json.dumps(OBJECTS, indent=2), [2, 12, 24]),
+        ("\n".join(map(json.dumps, OBJECTS[:1] + OBJECTS[:0:-1])), [1, 2, 3]),
+        ("\n".join(map(json.dumps, [OBJECTS[1], OBJECTS[0]])), [1, 2]),
+    ],
+)
+def test_a_list_of_objects_is_read_as_its_objects_on_lines(tmp_path, text, numbers):
+    form = Form("jsonl")
+    (tmp_path / "a.json").write_text(text, encoding="utf-8")
+    records = list(form.sentences(str(tmp_path / "a.json")))
+    assert sorted(record.lines for record in records) == sorted(ROWS[: len(numbers)])
+    assert [record.place() for record in records] == [f"{tmp_path}/a.json:{number}" for number in numbers]
+    for record in records:
+        written = form.written(record, [b"X"] * len(record.lines))
+        assert written.count(b"\n") == 1 and json.loads(written)["predicted"] == ["X"] * len(record.lines)
+    reader, found, rng = form.module.Reader(form), [], random.Random(3)
+    lines = text.encode().split(b"\n")
+    while lines:  # the same in pieces of whole lines
+        n = rng.randint(1, 3)
+        reader.read(b"\n".join(lines[:n]), "a", found)
+        del lines[:n]
+    reader.end("a", found)
+    assert [(record.lines, record.number) for record in found] == [(record.lines, record.number) for record in records]
+
+
+@pytest.mark.parametrize(
+    "text, place, finding",
+    [
+        ('[{"tokens": ["a"], "tags": ["X"]},\n', "a.json:2", "does not end"),
+        ('[{"tokens": ["a"], "tags": ["X"]}\n,\n{"tokens": ["a"', "a.json:3", "does not end"),
+        ('[{"tokens": ["a"], "tags": ["X"]}\n{"tokens": ["a"]}]', "a.json:2", "'{' in a list of JSON"),
+        ('[{"tokens": ["a"], "tags": ["X"]},\n{"tokens"\n ["a"]}]', "a.json:3", "JSON that is wrong: Expecting ':'"),
+        ('[{"tokens": ["a"], "tags": ["X"]},\n{"tokens: 3},\n{}]', "a.json:2", "JSON that is wrong: Invalid control character"),
+        ('[{"tokens": ["a"], "tags": ["X"]},\n3]', "a.json:2", "JSON that is no object"),
+        ('[{"tokens": ["a"], "tags": ["X"]}]\n]', "a.json:2", "']' in a list of JSON"),
+        ('[{"tokens": ["a"], "tags": ["X"]},]', "a.json:1", "JSON that is wrong: Expecting value"),
+        ('[{"tokens": ["a"], "tags": ["X"]},\n{"annotations": [3]}]', "a.json:2", "neither tokens nor a text"),
+        ('[{"tokens": ["a"], "tags": ["X"]},\n' + "[" * 100000, "a.json:2", "JSON that is too deep"),
+    ],
+)
+def test_a_list_that_is_none_is_an_error_with_its_place_after_what_came_before(tmp_path, text, place, finding):
+    (tmp_path / "a.json").write_text(text)
+    found = []
+    with pytest.raises(DataError) as caught:
+        found.extend(record.lines for block in Form("jsonl").blocks(str(tmp_path / "a.json")) for record in block)
+    assert place + ": " in str(caught.value) and finding in str(caught.value), caught.value
+    assert found == [[b"a\tX"]]
+
+
 @pytest.mark.parametrize("indent", [None, 2])
-def test_a_list_of_objects_is_an_error_that_says_what_makes_lines_of_it(crftrain, tmp_path, indent):
-    (tmp_path / "export.json").write_text(json.dumps([{"text": "Ada", "label": [[0, 3, "P"]]}], indent=indent))
-    ended = crftrain("convert", "export.json")
-    assert ended.status == 1 and ended.out == b"" and "export.json:1" in ended.err and "jq -c '.[]'" in ended.err, ended.err
+def test_exports_are_learnt_tagged_and_dealt_to_processes_whole(crftrain, tmp_path, indent):
+    value = {"start": 0, "end": 3, "text": "Ada", "labels": ["P"]}
+    given = {"was_cancelled": False, "result": [{"value": value, "type": "labels"}]}
+    task = {"id": 1, "data": {"text": "Ada wrote"}, "annotations": [given]}
+    (tmp_path / "export.json").write_text(json.dumps([task] * 8, indent=indent))
+    for words in ((), ("--shards", "2", "--algorithm", "lbfgs")):
+        ended = crftrain("learn", "-t", "pos", *words, "-m", "m.bin", "export.json")
+        assert ended.status == 0 and "read as --format jsonl" in ended.err, ended.err
+        assert [json.loads(line)["predicted"] for line in crftrain("tag", "m.bin", "export.json").lines] == [["B-P", "O"]] * 8
+    assert crftrain("convert", "export.json").lines[:3] == ["Ada\tB-P", "wrote\tO", ""]
+    assert len(dealt([tmp_path / "export.json"], 3, form=Form("jsonl"))) == 3
+    assert sum(len(hand) for hand in dealt([tmp_path / "export.json"], 3, form=Form("jsonl"))) == 1
+
+
+def test_what_was_rejected_is_tagged_and_not_learnt(crftrain, tmp_path):
+    given = {"text": "Ada wrote", "spans": [{"start": 0, "end": 3, "label": "P"}]}
+    wrong = {"text": "Ada wrote", "spans": [{"start": 4, "end": 9, "label": "Q"}]}
+    tasks = [{"data": {"text": "Ada"}, "annotations": some} for some in ([], [{"was_cancelled": True, "result": []}])]
+    lines = [{**given, "answer": "accept"}, {**wrong, "answer": "reject"}, {**wrong, "answer": "ignore"}, *tasks]
+    lines.append({"tokens": ["Ada"], "tags": ["Q"], "answer": "reject"})
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines * 3))
+    assert crftrain("learn", "-q", "-t", "pos", "-m", "m.bin", "a.jsonl").status == 0
+    found = [json.loads(line)["predicted"] for line in crftrain("tag", "m.bin", "a.jsonl").lines]
+    assert len(found) == 18 and found[1] == ["B-P", "O"] and found[3] == ["B-P"]
+    assert crftrain("convert", "a.jsonl").out == b"Ada\tB-P\nwrote\tO\n\n" * 3
 
 
 def test_nothing_that_reads_as_columns_is_taken_for_something_else():
@@ -283,11 +370,35 @@ def test_convert_goes_from_each_format_to_each(crftrain, tmp_path):
         fields = ("--fields", "tokens,column1,tags") if target == "jsonl" else ()
         again = crftrain("convert", "--from", target, *fields, "b").out
         assert again.decode().replace("\u00a0", " ") == columns.decode().replace("\u00a0", " ")
+    made = crftrain("convert", "--to", "conllu", "--fields", "form,xpos,upos", "a.txt").out
+    assert made.decode().startswith("1\tWe\t_\tPRON\tPRP\t_\t_\t_\t_\t_\n2\tca\t_\tAUX\tMD\t")
+    assert b"\n5\t10 000\t_\tNUM\t" in made
+    (tmp_path / "b").write_bytes(made)
+    assert crftrain("convert", "--from", "conllu", "--fields", "form,xpos,upos", "b").out == columns
     (tmp_path / "c.txt").write_text("a I-X\nb I-X\nc B-X\n\n")
     assert crftrain("convert", "--scheme", "bioes", "c.txt").lines[:3] == ["a B-X", "b E-X", "c S-X"]
     assert crftrain("convert", "--fields", "nonsense", "a.conllu").status == 2
     assert crftrain("learn", "--format", "conllu", "--fields", "form,nonsense", "a.conllu").status == 2
     assert crftrain("learn", "--format", "jsonl", "--tabs", "a.conllu").status == 2
+
+
+def test_what_conllu_is_made_of_has_a_field_for_each_column(crftrain, tmp_path):
+    (tmp_path / "a.txt").write_text("Ada x N B-P\nL. y _ I-P\n\n")
+    made = crftrain("convert", "--to", "conllu", "--scheme", "bioes", "--fields", "form,feats.A,feats.B,misc.NER", "a.txt").out.decode()
+    assert made == "1\tAda\t_\t_\t_\tA=x|B=N\t_\t_\t_\tNER=B-P\n2\tL.\t_\t_\t_\tA=y\t_\t_\t_\tNER=E-P\n\n"
+    ended = crftrain("convert", "--to", "conllu", "a.txt")
+    assert ended.status == 1 and "a.txt:1: 4 columns, expected 2: form upos" in ended.err
+    for fields in ("form,id,upos,misc.NER", "form,form,upos,misc.NER", "form,zzz,upos,misc.NER"):
+        assert crftrain("convert", "--to", "conllu", "--fields", fields, "a.txt").status == 2
+    (tmp_path / "a.jsonl").write_text('{"form": ["Ada"], "xpos": ["NNP"], "upos": ["PROPN"]}\n')
+    (tmp_path / "b.jsonl").write_text('{"tokens": ["Ada"], "tags": ["PROPN"]}\n')
+    for name, fields in (("a.jsonl", "form,xpos,upos"), ("b.jsonl", "tokens,tags"), ("b.jsonl", "")):
+        made = crftrain("convert", "--to", "conllu", *(("--fields", fields) if fields else ()), name).out.decode()
+        assert made == f"1\tAda\t_\tPROPN\t{'NNP' if name[0] == 'a' else '_'}\t_\t_\t_\t_\t_\n\n"
+    (tmp_path / "a.conllu").write_text(CONLLU, encoding="utf-8")
+    words = ("convert", "--to", "conllu", "--fields", "form,misc.NER")
+    assert crftrain(*words, "a.conllu").out.decode() == CONLLU
+    assert "\tNER=S-X|Lang=en\n3.1\tever\t" in crftrain(*words, "--scheme", "bioes", "a.conllu").out.decode()
 
 
 # ---- how sure the labels are

@@ -9,7 +9,7 @@ from ..text.forms import CHOICES, FORMATS, Form, detected, in_scheme
 from ..text.schemes import SCHEMES
 from .base import Command, inputs
 
-TARGETS = ("columns", "jsonl", "pipes", "inline")
+TARGETS = ("columns", "conllu", "jsonl", "pipes", "inline")
 
 
 def data_options(command):
@@ -92,7 +92,7 @@ def writer_of(ctx, form, as_json, inline, scheme, labels_only, marginals, score)
 @click.argument("files", nargs=-1)
 @click.option("--from", "format", type=click.Choice(["auto", *FORMATS]), default="auto", help="What FILES are; auto: by the first lines.")
 @click.option("--to", "target", type=click.Choice(TARGETS), default="columns", show_default=True, help="What to write.")
-@click.option("--fields", metavar="A,B,..", help="Fields of CoNLL-U or JSON lines that are columns, the label last.")
+@click.option("--fields", metavar="A,B,..", help="Fields of CoNLL-U or JSON lines, or those --to conllu writes; the label last.")
 @click.option("--comments", multiple=True, metavar="TEXT", help="Lines of columns that begin so are left out.")
 @click.option("--tabs", is_flag=True, help="Columns are parted by tabs alone.")
 @click.option("--scheme", type=click.Choice(SCHEMES), help="Write tags in this scheme.")
@@ -105,16 +105,36 @@ def convert(ctx, files, format, target, fields, comments, tabs, scheme, encoding
       crftrain convert --fields form,xpos,upos en.conllu > en.txt
       crftrain convert --scheme bioes iob.txt > bioes.txt
       crftrain convert --to jsonl train.txt > train.jsonl
+      crftrain convert --to conllu --fields form,xpos,upos train.txt > en.conllu
     """
     from ..tagging import writers
 
     files = inputs(files)
     format = (detected(files[0]) or "columns") if format == "auto" else format
-    form = completed(ctx, Form(format, scheme=scheme if format == "jsonl" else None), fields, comments, tabs)
+    form = Form(format, scheme=scheme if format == "jsonl" else None)
+    conllu = None
+    if target == "conllu":
+        conllu, fields = _conllu(ctx, format, fields)
+    form = completed(ctx, form, fields, comments, tabs)
     out = sys.stdout.buffer
     for path in files:
-        for block in form.blocks(path, encoding=encoding):
-            for record in block:
-                if record.lines:
-                    out.write(writers.converted(record, target, scheme))
+        for record in form.sentences(path, encoding=encoding):
+            out.write(writers.converted(record, target, scheme, conllu))
         out.flush()
+
+
+def _conllu(ctx, format, fields):
+    """(Form of CoNLL-U to write, fields to read).
+
+    Columns and word|TAG are what --fields says; lists of objects are what they are called, and two of other names words and labels.
+    """
+    from ..text.conllu import target
+
+    names = fields.split(",") if fields else []
+    try:
+        form = target(names)
+    except ValueError as error:
+        if format != "jsonl" or len(names) != 2:
+            raise click.UsageError(f"--fields: {error}", ctx) from None
+        form = target(())
+    return form, fields if format in ("conllu", "jsonl") else None

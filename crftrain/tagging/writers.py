@@ -86,8 +86,8 @@ def inline(sentence, labels, sure=None):
     return " ".join(out + words[at:]).encode() + b"\n" if words else b""
 
 
-def converted(record, target, scheme):
-    """A labelled record in another format."""
+def converted(record, target, scheme, conllu=None):
+    """A labelled record in another format; conllu: the Form of CoNLL-U if that is the target."""
     rows = [columns(line) for line in record.lines]
     if any(len(row) < 2 for row in rows):
         raise DataError(record.place(), "a token without a label", "2 columns or more, the label last")
@@ -96,6 +96,10 @@ def converted(record, target, scheme):
         labels = _converted(labels, scheme)
     if target == "inline":
         return inline(record, labels)
+    if target == "conllu":
+        if isinstance(record, conllu.module.Tree):
+            return conllu.written(record, labels)
+        return conllu.module.made(conllu, [[*row[:-1], label] for row, label in zip(rows, labels, strict=True)], record.place)
     if target == "jsonl":
         found = {"tokens": [_text(row[0]) for row in rows], "tags": [label.decode() for label in labels]}
         if len({len(row) for row in rows}) == 1:

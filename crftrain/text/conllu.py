@@ -6,8 +6,9 @@ values of FEATS and MISC. Words of several tokens (1-2) and empty nodes (1.1) ar
 
 from functools import lru_cache
 
+from ..errors import DataError
 from ._conllu import Fields, tokens
-from .forms import Record, Runs, wrong
+from .forms import Form, Record, Runs, wrong
 
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 FIELDS = ("form", "upos")
@@ -60,6 +61,27 @@ def _fault(line):
     if cells[0].isdigit():
         return f"{len(cells)} columns with tabs between", "the 10 of CoNLL-U"
     return f"a line that begins with {line[:20].decode(errors='replace')!r}", "a token, 1-2, 1.1 or #"
+
+
+def target(names):
+    """The Form of what is made of columns with those names; ValueError where it cannot be."""
+    found = [_field(name) for name in names]
+    if (0, None) in found or len(set(found)) < len(found):
+        raise ValueError("tokens are numbered by themselves, and a field can be written once")
+    return Form("conllu", tuple(names))
+
+
+def made(form, rows, place):
+    """A sentence of rows of cells, one for each field of the form; _ stands elsewhere. place(i) is where the i-th row was read."""
+    wanted = fields(form)
+    odd = next((i for i, row in enumerate(rows) if len(row) != len(wanted)), None)
+    if odd is not None:
+        names = " ".join(form.fields or FIELDS)
+        raise DataError(place(odd), f"{len(rows[odd])} columns", f"{len(wanted)}: {names} (--fields names others)")
+    text = b"".join(b"%d%b\n" % (i, (len(NAMES) - 1) * b"\t_") for i in range(1, len(rows) + 1)) + b"\n"
+    for field, values in zip(wanted, zip(*rows, strict=True), strict=True):
+        text = Fields([field]).written(text[:-2], values)
+    return text
 
 
 def written(form, record, labels, sure=None):

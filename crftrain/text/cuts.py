@@ -1,7 +1,7 @@
 """Files dealt to readers: each reads runs of about as many bytes, and what they read one after the other is what the files hold in order.
 
 cut       where a file is plain and a byte tells by itself whether it is a line end: at any byte (pieces.py)
-whole     compressed files, encodings of several bytes but UTF-8, pipes: one unit each, where its middle falls
+whole     compressed files, encodings of several bytes but UTF-8, pipes, lists of JSON: one unit each, where its middle falls
 """
 
 import os
@@ -16,7 +16,7 @@ PACKED = 4  # bytes of text in one that is compressed, about
 
 def dealt(paths, n, *, encoding="utf-8", form=None):
     """What each of n readers reads: lists of paths and Pieces."""
-    files = [_file(path, encoding) for path in paths]
+    files = [_file(path, encoding, form) for path in paths]
     total, first, hands = sum(weight for weight, _ in files), 0, [[] for _ in range(n)]
     marks = [total * k // n for k in range(n + 1)]
     blank = form is None or not issubclass(form.module.Reader, Each)
@@ -31,12 +31,12 @@ def dealt(paths, n, *, encoding="utf-8", form=None):
     return hands
 
 
-def _file(path, encoding):
+def _file(path, encoding, form):
     """(bytes of text, about and at least 1; whether it can be cut)."""
     if path == "-" or (os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))):
         raise DataError(source_name(path), "no regular file, and only one process could read it", "files")
     packed, size = is_packed(path), os.path.getsize(path)
-    return max(1, size * (PACKED if packed else 1)), size > 0 and not packed and _sees_lines(encoding)
+    return max(1, size * (PACKED if packed else 1)), size > 0 and not packed and _sees_lines(encoding) and not (form and form.is_one(path))
 
 
 def _sees_lines(encoding):

@@ -31,6 +31,7 @@ class Record(Sentence):
     """A sentence, and what it was read from."""
 
     __slots__ = ("raw",)
+    unlabelled = False  # True: it has no labels that anybody meant, and is there to be tagged alone
 
     def __init__(self, lines, source, number, raw):
         self.lines, self.source, self.number, self.raw = lines, source, number, raw
@@ -100,6 +101,10 @@ class Form:
         if found:
             yield self._schemed(found)
 
+    def is_one(self, path):
+        """Whether a file is one thing, of which no part can be read by itself."""
+        return self.format == "jsonl" and self.module.is_list(path)
+
     def _schemed(self, records):
         if self.scheme:
             for record in records:
@@ -107,9 +112,9 @@ class Form:
         return records
 
     def sentences(self, path, *, encoding="utf-8"):
-        """The records that have tokens."""
+        """The records that have tokens, and labels if any have."""
         for block in self.blocks(path, encoding=encoding):
-            yield from (record for record in block if record.lines)
+            yield from (record for record in block if record.lines and not record.unlabelled)
 
     def written(self, record, labels, sure=None):
         """A record with other labels, as bytes, and how probable they are; the rest of it as it was read."""
@@ -182,11 +187,8 @@ def detected(path):
 def looks_like(lines):
     """The format that the first lines of a file look like, other than plain columns; or None."""
     first, second = [*islice((line for line in lines if line.strip()), 2), b"", b""][:2]
-    if first.startswith((b"{", b"[{")) or (first.strip() == b"[" and second.lstrip().startswith(b"{")):
-        try:
-            return "jsonl" if first.strip() == b"[" or json.loads(first) is not None else None
-        except (ValueError, RecursionError):
-            return None
+    if _is_json(first, second):
+        return "jsonl"
     token = next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
     if token.count(b"\t") == 9 and token.partition(b"\t")[0].partition(b"-")[0].isdigit():
         return "conllu"
@@ -194,6 +196,18 @@ def looks_like(lines):
     if len(words) > 1 and all(0 < word.find(b"|") < len(word) - 1 for word in words):
         return "pipes"
     return None
+
+
+def _is_json(first, second):
+    """Whether lines begin with an object, with a list of objects on one line or more, or with a pair of spaCy's."""
+    if first.strip() == b"[":
+        return second.lstrip().startswith(b"{")
+    if first.startswith((b"{", b"[{", b'["', b"[[")) and b"{" in first:
+        for text in (first, first[1:].rstrip().rstrip(b",")):
+            with contextlib.suppress(ValueError, RecursionError):
+                json.loads(text)
+                return True
+    return False
 
 
 def hint(line):

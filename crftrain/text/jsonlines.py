@@ -5,17 +5,23 @@
     {"text": "Ada wrote", "entities": [[0, 3, "PER"]]}            spaCy; doccano calls them label or labels, or start start_offset
     {"text": "Ada wrote", "tokens": [{"text": "Ada", "start": 0, "end": 3}, ..], "spans": [..]}                     Prodigy
     {"data": {"text": ..}, "annotations": [{"result": [{"value": {"start": 0, "end": 3, "labels": ["PER"]}}]}]}     Label Studio
+    ["Ada wrote", {"entities": [[0, 3, "PER"]]}]                                                                    spaCy's pairs
 
-Texts are cut into words, numbers and single signs, and their spans become tags of the form's scheme, iob2. With fields these name the
-lists of an object that are columns, the label last.
+A list of them over any number of lines is read too (jsonlist.py). Texts are cut into words, numbers and single signs, and their spans
+become tags of the form's scheme, iob2. With fields these name the lists of an object that are columns, the label last. What Prodigy's
+"answer" rejects or ignores, and a task of Label Studio's without an annotation that counts, has no labels that anybody meant: nobody
+learns from it, and it can be tagged.
 """
 
 import json
 import re
+from codecs import BOM_UTF8
 
 from ._jsonlines import Lists
 from .cells import joined
 from .forms import Each, Record, wrong
+from .jsonlist import Items, begins
+from .read import BLOCK, open_input
 from .schemes import labelled, spans
 
 TOKENS, TAGS = ("tokens", "words"), ("tags", "ner_tags", "labels", "pos_tags", "label")
@@ -24,9 +30,22 @@ LIST = "an object a line, as jq -c '.[]' makes them of a list"
 WORD = re.compile(r"\w+|[^\w\s]")
 
 
+def is_list(path):
+    """Whether a file is a list of objects."""
+    with open_input(path) as file:
+        return begins(file.read(BLOCK).removeprefix(BOM_UTF8).lstrip().partition(b"\n")[0])
+
+
 def compiled(form):
     """What reads objects without anything unusual in them; where fields are named each has to be a list."""
     return Lists([[name] for name in form.fields] or [TOKENS, TAGS], only_lists=not form.fields)
+
+
+class Unlabelled(Record):
+    """One whose labels, if there are any, nobody meant."""
+
+    __slots__ = ()
+    unlabelled = True
 
 
 class Reader(Each):
@@ -34,30 +53,59 @@ class Reader(Each):
 
     def __init__(self, form):
         super().__init__(form)
-        self.lists = compiled(form)
+        self.lists, self.items = compiled(form), None  # False: lines; Items: a list; None: nothing has come yet
+
+    def read(self, text, source, found):
+        if self.items is None and (head := text.lstrip()):
+            self.items = begins(head.partition(b"\n")[0]) and Items(self.number + 1)
+        if self.items:
+            for line, number in self.items.read(text, source):
+                found.append(self.record(line, number, source))
+        else:
+            super().read(text, source, found)
+
+    def end(self, source, found):
+        if self.items:
+            self.items.end(source)
 
     def record(self, line, number, source):
-        if (rows := self.lists.rows(line)) is not None:
+        rows = self.lists.rows(line)
+        if rows is not None and b'"answer"' not in line:
             return Record(rows, source, number, (line, None))
-        lists, offsets = _read(line, number, source, self.form)
+        line, found = _object(line, number, source)
+        try:
+            lists, offsets = _lists(found, self.form)
+            kind = Unlabelled if _is_unlabelled(found) else Record
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise wrong(source, number, error.args[0], "tokens and tags, or a text and spans") from None
         rows = joined([[text.encode() for text in row] for row in zip(*lists, strict=True)])
-        return Record(rows, source, number, (line, offsets))
+        return kind(rows, source, number, (line, offsets))
 
 
-def _read(line, number, source, form):
-    """(columns, offsets) of any line."""
+def _object(line, number, source):
+    """(an object's line, the object) of any line; of spaCy's pairs a text and its annotations in one object."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
         raise wrong(source, number, "a line that is no JSON", LIST if line.strip() == b"[" else "an object a line") from None
     if isinstance(found, list):
-        raise wrong(source, number, "JSON that is no object, but a list", LIST)
+        if not (len(found) == 2 and isinstance(found[0], str) and isinstance(found[1], dict)):
+            raise wrong(source, number, "JSON that is no object, but a list", LIST)
+        found = {"text": found[0], **found[1]}
+        line = _dumped(found)
     if not isinstance(found, dict):
         raise wrong(source, number, "JSON that is no object", 'an object, as {"tokens": [...], "tags": [...]}')
-    try:
-        return _lists(found, form)
-    except (ValueError, KeyError, TypeError) as error:
-        raise wrong(source, number, error.args[0], "tokens and tags, or a text and spans") from None
+    return line, found
+
+
+def _is_unlabelled(found):
+    tasks = found.get("annotations")
+    return found.get("answer") in ("reject", "ignore") or (isinstance(tasks, list) and not _counting(tasks))
+
+
+def _counting(annotations):
+    """Those of a task that nobody cancelled."""
+    return [some for some in annotations if not some.get("was_cancelled")]
 
 
 def _lists(found, form):
@@ -130,7 +178,7 @@ def _labels(wanted, offsets, scheme):
 def _spans(found):
     """[(start, end, type)] of an object, or None if it has none."""
     if isinstance(found.get("annotations"), list):
-        results = [result for annotation in found["annotations"][:1] for result in annotation.get("result", ())]
+        results = [result for annotation in _counting(found["annotations"])[:1] for result in annotation.get("result", ())]
         values = [result["value"] for result in results if "labels" in result.get("value", {})]
         return [_span(value) for value in values]
     name = next((name for name in SPANS if isinstance(found.get(name), list)), None)
