@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-SOURCES := setup.py pyproject.toml $(shell find crftrain -name '*.pyx' -o -name '*.pxd' -o -path '*/simd/*.[ch]')
+SOURCES := setup.py pyproject.toml $(shell find crftrain -name '*.py[x]' -o -name '*.px[di]' -o -path '*/simd/*.[ch]')
 
 .PHONY: build demo fast test sanitize lint man fuzz bench bench-quick wheel release clean
 

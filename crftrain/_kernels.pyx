@@ -24,7 +24,7 @@ What is not legal scores -inf: M and x are 0 there, and the spans are those of t
 a_t(j) = 0; one that can and is next to nothing could be all that is legal in the end, so it sends the sequence to the log domain.
 """
 
-from libc.math cimport INFINITY, NAN, exp, isfinite, log
+from libc.math cimport INFINITY, exp, log
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
@@ -229,55 +229,6 @@ cdef bint tame_nodes(const Weights* W, int64_t T, Lattice* X, bint* limited) noe
     return exp_nodes(T, W.L, W.LP, X.psi, X.x, X.top, limited) <= TAME
 
 
-cdef ArcRows arcs_into(const Weights* W) noexcept nogil:
-    cdef ArcRows rows = [W.arcs.into, W.arcs.source, W.ST, W.MT, W.arcs.enters, W.arcs.leaves, W.arcs.closed]
-    return rows
-
-
-cdef ArcRows arcs_from(const Weights* W) noexcept nogil:
-    cdef ArcRows rows = [W.arcs.ptr, W.arcs.to, W.S, W.M, W.arcs.leaves, W.arcs.enters, W.arcs.closed]
-    return rows
-
-
-cdef double forward_arcs(const Weights* W, const double* previous, const double* x, double* next) noexcept nogil:
-    """next = x o (previous M) / z; returns z."""
-    cdef ArcRows rows = arcs_into(W)
-    cdef double z = 0, inverse, total = 0 if W.arcs.closed else 1
-    cdef int j
-    if W.arcs.closed:
-        for j in range(W.L):
-            total += W.arcs.leaves[j] * previous[j]
-    simd.arcs_forward(W.L, &rows, W.base, previous, total, next)
-    for j in range(W.L):
-        next[j] *= x[j]
-        z += next[j]
-    inverse = 1 / z
-    for j in range(W.L):
-        next[j] *= inverse
-    for j in range(W.L, W.LP):
-        next[j] = 0
-    return z
-
-
-cdef void backward_arcs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
-    """b, v, q and edge after forward_arcs."""
-    cdef ArcRows rows = arcs_from(W)
-    cdef int64_t t, j, now
-    cdef int LP = W.LP
-    cdef double inverse, total
-    for t in range(T - 1, 0, -1):
-        inverse, total, now = 1 / X.z[t], 0, t * LP
-        for j in range(LP):
-            X.v[now + j] = X.x[now + j] * X.b[now + j] * inverse
-        for j in range(W.L):
-            total += W.arcs.enters[j] * X.v[now + j]
-        simd.arcs_backward(W.L, &rows, W.base, X.v + now, total, X.a + now - LP, X.b + now - LP, X.q + now - LP, X.edge)
-        for j in range(W.L, LP):
-            X.b[now - LP + j] = X.q[now - LP + j] = 0
-    for j in range(W.arcs.n):
-        X.edge[j] *= W.M[j]
-
-
 cdef bint exp_pairs(const Weights* W, int64_t T, Lattice* X, bint* limited) noexcept nogil:
     """P[t] = exp(e[t] - e_top[t]); False if a position's pairs span more than TAME."""
     cdef int64_t t, size = W.L * W.LP
@@ -350,97 +301,6 @@ cdef void backward_pairs(int L, int LP, int64_t T, Lattice* X) noexcept nogil:
                 X.edge[i * LP + j] += row[j]
 
 
-# ---- the log domain --------------------------------------------------------------------------------------------------
-
-cdef double log_forward(const Weights* W, const Tokens* s, int64_t T, Lattice* X) noexcept nogil:
-    """a_t(j) = psi_t(j) + log sum_i exp(a_{t-1}(i) + e(i, j)), all logarithms; v is scratch."""
-    cdef int64_t t, i, j
-    cdef int L = W.L, LP = W.LP
-    cdef const double* e = W.trans
-    for j in range(L):
-        X.a[j] = X.psi[j]
-    if W.arcs != NULL:
-        log_forward_arcs(W, T, X)
-        return simd.log_sum(L, X.a + (T - 1) * LP)
-    for t in range(1, T):
-        if s.pairs.ptr != NULL:
-            e = X.e + t * L * LP
-        for j in range(L):
-            for i in range(L):
-                X.v[i] = X.a[(t - 1) * LP + i] + e[i * LP + j]
-            X.a[t * LP + j] = X.psi[t * LP + j] + simd.log_sum(L, X.v)
-    return simd.log_sum(L, X.a + (T - 1) * LP)
-
-
-cdef void log_forward_arcs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
-    """The same, pairs that are no arcs scoring 0 if they are legal."""
-    cdef int64_t t, k
-    cdef int j, LP = W.LP
-    cdef const Arcs* arcs = W.arcs
-    cdef const double* previous
-    for t in range(1, T):
-        previous = X.a + (t - 1) * LP
-        for j in range(W.L):
-            where_open(W.L, arcs.enters[j], arcs.leaves, previous, X.v)
-            for k in range(arcs.into[j], arcs.into[j + 1]):
-                X.v[arcs.source[k]] = previous[arcs.source[k]] + W.trans[arcs.number[k]]
-            X.a[t * LP + j] = X.psi[t * LP + j] + simd.log_sum(W.L, X.v)
-
-
-cdef void where_open(int64_t n, double own, const double* others, const double* x, double* out) noexcept nogil:
-    """out = x where own and others are not 0, else -inf."""
-    cdef int64_t i
-    for i in range(n):
-        out[i] = x[i] if own * others[i] else -INFINITY
-
-
-cdef void log_backward_arcs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
-    cdef int64_t t, k
-    cdef int i, j, L = W.L, LP = W.LP
-    cdef double* v = X.v + LP
-    cdef const Arcs* arcs = W.arcs
-    for t in range(T - 1, 0, -1):
-        for j in range(L):
-            v[j] = X.psi[t * LP + j] + X.b[t * LP + j]
-        for i in range(L):
-            where_open(L, arcs.leaves[i], arcs.enters, v, X.v)
-            for k in range(arcs.ptr[i], arcs.ptr[i + 1]):
-                X.v[arcs.to[k]] = v[arcs.to[k]] + W.trans[k]
-                X.edge[k] += exp(X.a[(t - 1) * LP + i] + X.v[arcs.to[k]] - X.log_z)
-            X.b[(t - 1) * LP + i] = simd.log_sum(L, X.v)
-            X.q[(t - 1) * LP + i] = exp(X.a[(t - 1) * LP + i] + X.b[(t - 1) * LP + i] - X.log_z)
-
-
-cdef void log_backward(const Weights* W, const Tokens* s, int64_t T, Lattice* X) noexcept nogil:
-    """b_{t-1}(i) = log sum_j exp(e(i, j) + psi_t(j) + b_t(j));  P = exp(a_{t-1}(i) + e(i, j) + psi_t(j) + b_t(j) - log Z)."""
-    cdef int64_t t, i, j
-    cdef int L = W.L, LP = W.LP
-    cdef const double* e = W.trans
-    cdef double p
-    for t in range(T):
-        for j in range(L, LP):
-            X.q[t * LP + j] = 0
-    for j in range(L):
-        X.b[(T - 1) * LP + j] = 0
-        X.q[(T - 1) * LP + j] = exp(X.a[(T - 1) * LP + j] - X.log_z)
-    if W.arcs != NULL:
-        log_backward_arcs(W, T, X)
-        return
-    for t in range(T - 1, 0, -1):
-        if s.pairs.ptr != NULL:
-            e = X.e + t * L * LP
-            memset(X.P + t * L * LP, 0, L * LP * sizeof(double))
-        for i in range(L):
-            for j in range(L):
-                X.v[j] = e[i * LP + j] + X.psi[t * LP + j] + X.b[t * LP + j]
-                p = exp(X.a[(t - 1) * LP + i] + X.v[j] - X.log_z)
-                X.edge[i * LP + j] += p
-                if s.pairs.ptr != NULL:
-                    X.P[(t * L + i) * LP + j] = p
-            X.b[(t - 1) * LP + i] = simd.log_sum(L, X.v)
-            X.q[(t - 1) * LP + i] = exp(X.a[(t - 1) * LP + i] + X.b[(t - 1) * LP + i] - X.log_z)
-
-
 cdef void fill_pairs(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil:
     """P(y_{t-1} = i, y_t = j | x) minus gold at each t > 0 after backward and minus_gold; P[0] is zero. The lattice must have room."""
     cdef int64_t t, j, k, T = s.seq[i + 1] - s.seq[i]
@@ -461,92 +321,6 @@ cdef void fill_pairs(const Weights* W, const Tokens* s, int64_t i, Lattice* X) n
                 else:
                     P[k * LP + j] = exp(X.a[(t - 1) * LP + k] + W.trans[k * LP + j] + X.psi[t * LP + j] + X.b[t * LP + j] - X.log_z)
         P[y[t - 1] * LP + y[t]] -= 1
-
-
-# ---- scores, losses, the best path -----------------------------------------------------------------------------------
-
-cdef double path_score(const Weights* W, const Tokens* s, int64_t i, const Lattice* X, const int32_t* y) noexcept nogil:
-    """sum_t psi[t][y_t] + sum_{t>0} e[y_{t-1}][y_t]."""
-    cdef int64_t t, T = s.seq[i + 1] - s.seq[i]
-    cdef int LP = W.LP
-    cdef double score = X.psi[y[0]]
-    for t in range(1, T):
-        score += X.psi[t * LP + y[t]]
-        score += (W.trans if s.pairs.ptr == NULL else X.e + t * W.L * LP)[place(W.arcs, LP, y[t - 1], y[t])]
-    return score
-
-
-cdef void minus_gold(const Tokens* s, int64_t i, Lattice* X) noexcept nogil:
-    cdef int64_t t, T = s.seq[i + 1] - s.seq[i]
-    cdef const int32_t* y = s.label + s.seq[i]
-    cdef int LP = X.LP
-    for t in range(T):
-        X.q[t * LP + y[t]] -= 1
-        if t:
-            X.edge[place(X.arcs, LP, y[t - 1], y[t])] -= 1
-            if s.pairs.ptr != NULL:
-                X.P[(t * X.L + y[t - 1]) * LP + y[t]] -= 1
-
-
-cdef double round_residual(Lattice* X, int64_t T, bint pairs, double scale, double magic) noexcept nogil:
-    """q, edge and P times scale, rounded as _order_free says; the largest of them before."""
-    cdef int64_t size = X.L * X.LP
-    cdef double top = max(simd.round_to(T * X.LP, scale, magic, X.q, X.q), simd.round_to(X.places, scale, magic, X.edge, X.edge))
-    return max(top, simd.round_to((T - 1) * size, scale, magic, X.P + size, X.P + size)) if pairs else top
-
-
-cdef double loss(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil:
-    """-log p(y_i | x_i) = log Z - score of the gold path; NaN where there is no memory or no answer."""
-    if not lattice_fit(X, s.seq[i + 1] - s.seq[i], s.pairs.ptr != NULL):
-        return NAN
-    gather(W, s, i, X)
-    return forward(W, s, i, X) - path_score(W, s, i, X, s.label + s.seq[i])
-
-
-cdef double loss_and_residual(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil:
-    """The loss; q, edge and P hold the marginals minus the gold labels: the loss' gradient in psi and e."""
-    cdef double value = loss(W, s, i, X)
-    if isfinite(value):
-        backward(W, s, i, X)
-        minus_gold(s, i, X)
-    return value
-
-
-cdef double viterbi(const Weights* W, const Tokens* s, int64_t i, Lattice* X, int32_t* y) noexcept nogil:
-    """The best path and its score, after gather; ties go to the lower label. a holds the best scores up to t."""
-    cdef int64_t t, j, T = s.seq[i + 1] - s.seq[i]
-    cdef int LP = W.LP
-    cdef double best
-    close_ends(W, T, X)
-    for j in range(W.L):
-        X.a[j] = X.psi[j]
-    if W.arcs != NULL:
-        viterbi_arcs(W, T, X)
-    for t in range(1, T if W.arcs == NULL else 1):
-        simd.viterbi(W.L, LP, X.a + (t - 1) * LP, W.trans if s.pairs.ptr == NULL else X.e + t * W.L * LP, X.psi + t * LP,
-                     X.a + t * LP, X.come_from + t * LP)
-    y[T - 1] = 0
-    best = X.a[(T - 1) * LP]
-    for j in range(1, W.L):
-        if X.a[(T - 1) * LP + j] > best:
-            best, y[T - 1] = X.a[(T - 1) * LP + j], j
-    for t in range(T - 1, 0, -1):
-        y[t - 1] = X.come_from[t * LP + y[t]]
-    return best
-
-
-cdef void viterbi_arcs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
-    cdef int64_t t, k
-    cdef int i, LP = W.LP
-    cdef const Arcs* arcs = W.arcs
-    cdef double* high = X.b         # of each label's arcs, and of the other pairs
-    for i in range(W.L):
-        high[i] = 0
-        for k in range(arcs.ptr[i], arcs.ptr[i + 1]):
-            high[i] = max(high[i], W.trans[k])
-    for t in range(1, T):
-        simd.arcs_viterbi(W.L, arcs, W.trans, high, X.a + (t - 1) * LP, X.psi + t * LP, X.a + t * LP, X.come_from + t * LP,
-                          <int32_t*> X.v)
 
 
 # ---- what a weight vector says of label pairs; scatter ----------------------------------------------------------------
@@ -599,3 +373,8 @@ cdef void scatter_pairs(const Tokens* s, const Blocks* pairs, int64_t first, int
                 pair = pairs.label[p]
                 x = c * X.P[(t * L + pair // L) * X.LP + pair % L]
                 pairs.w[p] += x if pairs.magic == 0 else (x + pairs.magic) - pairs.magic
+
+
+include "_kernels_arcs.pxi"     # the recursions where label pairs are a list
+include "_kernels_logs.pxi"     # the log domain
+include "_kernels_paths.pxi"    # scores, losses, the best path

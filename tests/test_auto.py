@@ -9,7 +9,7 @@ from problems import larger
 from crftrain import optimizers
 from crftrain.chain.sizes import sizes
 from crftrain.optimizers.choice import auto
-from crftrain.optimizers.choice.auto import FEWEST, choose
+from crftrain.optimizers.choice._counts import FEWEST, choose
 from crftrain.training.loop import Asked, Limits, fit
 
 

@@ -176,19 +176,64 @@ def front_encode(list names):
     return shared_array, fresh_array, tail
 
 
+cdef struct Sums:       # of names: new bytes, all bytes, and how many are of the first ones, with how many bytes
+    int64_t fresh, all, first
+    Py_ssize_t n_first
+
+
+cdef Sums sums_of(Py_ssize_t n, const int32_t* shared, const int32_t* fresh, const int32_t[::1] number,
+                  const uint8_t[::1] first) noexcept nogil:
+    cdef Sums sums = [0, 0, 0, 0]
+    cdef Py_ssize_t k
+    for k in range(n):
+        sums.fresh += fresh[k]
+        sums.all += <int64_t> shared[k] + fresh[k]
+        if first[number[k]]:
+            sums.n_first += 1
+            sums.first += <int64_t> shared[k] + fresh[k]
+    return sums
+
+
+cdef Fault unfold(StringTable table, Py_ssize_t n, const char* text, const int32_t* shared, const int32_t* fresh, const int32_t[::1] number,
+                  const uint8_t[::1] first, Sums sums, uint32_t* hash) noexcept nogil:
+    """Each name from the one before: so many bytes of that, then new ones."""
+    cdef Py_ssize_t k, j, common, old, new, length = 0
+    cdef Py_ssize_t[2] numbered = [sums.n_first, 0]     # of the others, of the first ones: where the next one goes
+    cdef int64_t[2] place = [sums.first, 0]
+    cdef const char* previous = table.text
+    cdef char* name
+    cdef int sign, side
+    for k in range(n):
+        common, new, side = shared[k], fresh[k], first[number[k]] != 0
+        old = length - common
+        if old < 0:
+            return PREFIX
+        if k > 0:
+            sign = memcmp(previous + common, text, min(old, new))
+            if sign > 0 or sign == 0 and new <= old:
+                return ORDER
+        name, j, length = table.text + place[side], numbered[side], common + new
+        memcpy(name, previous, common)
+        memcpy(name + common, text, new)
+        hash[j] = hash_of(name, length, table.seed)
+        numbered[side] += 1
+        place[side] += length
+        table.start[j + 1] = place[side]
+        text += new
+        previous = name
+    return FINE
+
+
 def front_decode(const uint8_t[::1] data, Py_ssize_t n, int64_t size, const int32_t[::1] number, const uint8_t[::1] first):
     """StringTable of n names, size bytes in all: those whose set is among the first ones, then the others.
 
     Names rise strictly, which also makes them distinct: none is looked up.
     """
-    cdef Py_ssize_t k, j, common, old, new, length = 0, at = 0
-    cdef Py_ssize_t numbered[2]
-    cdef int64_t n_fresh = 0, n_bytes = 0
-    cdef int64_t place[2]
+    cdef Py_ssize_t at = 0
     cdef Growing lengths = Growing(), hashes = Growing()
     cdef StringTable table = StringTable()
     cdef Fault fault
-    cdef int sign, side
+    cdef Sums sums
     if n < 0 or n > data.shape[0] // 2:
         raise ValueError(FAULTS[TRUNCATED])
     lengths.reserve(2 * n * sizeof(int32_t))
@@ -197,48 +242,19 @@ def front_decode(const uint8_t[::1] data, Py_ssize_t n, int64_t size, const int3
     with nogil:
         fault = varints(data, &at, shared, 2 * n)
         if fault == FINE:
-            numbered[0] = numbered[1] = place[0] = place[1] = 0
-            for k in range(n):
-                n_fresh += fresh[k]
-                n_bytes += <int64_t> shared[k] + fresh[k]
-                if first[number[k]]:
-                    numbered[1] += 1
-                    place[1] += <int64_t> shared[k] + fresh[k]
+            sums = sums_of(n, shared, fresh, number, first)
     if fault != FINE:
         raise ValueError(FAULTS[fault])
-    if n_fresh != data.shape[0] - at:
-        raise ValueError(f"{data.shape[0] - at} new bytes where the lengths add up to {n_fresh}")
-    if n_bytes != size:
-        raise ValueError(f"{n_bytes} bytes of names, not {size}")
+    if sums.fresh != data.shape[0] - at:
+        raise ValueError(f"{data.shape[0] - at} new bytes where the lengths add up to {sums.fresh}")
+    if sums.all != size:
+        raise ValueError(f"{sums.all} bytes of names, not {size}")
     table.enlarge(n, size)
     hashes.reserve(n * sizeof(uint32_t))
     cdef uint32_t* hash = <uint32_t*> hashes.data
     cdef const char* text = <const char*> &data[0] + at if n else table.text
-    cdef const char* previous = table.text
-    cdef char* name
     with nogil:
-        numbered[0], place[0] = numbered[1], place[1]     # of the others
-        numbered[1] = place[1] = 0
-        for k in range(n):
-            common, new, side = shared[k], fresh[k], first[number[k]] != 0
-            old = length - common
-            if old < 0:
-                fault = PREFIX
-            elif k > 0:
-                sign = memcmp(previous + common, text, min(old, new))
-                if sign > 0 or sign == 0 and new <= old:
-                    fault = ORDER
-            if fault != FINE:
-                break
-            name, j, length = table.text + place[side], numbered[side], common + new
-            memcpy(name, previous, common)
-            memcpy(name + common, text, new)
-            hash[j] = hash_of(name, length, table.seed)
-            numbered[side] += 1
-            place[side] += length
-            table.start[j + 1] = place[side]
-            text += new
-            previous = name
+        fault = unfold(table, n, text, shared, fresh, number, first, sums, hash)
     if fault != FINE:
         raise ValueError(FAULTS[fault])
     table.adopt(<int32_t> n, hash)

@@ -97,12 +97,10 @@ INLINE double FN(seen)(int L, const ArcRows *A, const double *p) {
     return sum;
 }
 
-static void FN(arcs_tangent)(int64_t T, int L, int LP, const ArcRows *into, const ArcRows *out, const double *RT, const double *R,
-                             double base, const double *a, const double *b, const double *y, const double *r, double scale, double *u,
-                             double *A, double *B, double *du, double *q, double *C) {
-    const int64_t end = T * LP, last = end - LP;
+/* A, the derivatives of the forward vectors, from the left; B is scratch */
+INLINE void FN(arcs_tangent_forward)(int64_t end, int L, int LP, const ArcRows *into, const double *RT, double base, const double *a,
+                                     const double *y, const double *r, double scale, double *A, double *B) {
     double E = 0;
-    for (int64_t k = 0; k < end; k++) u[k] = y[k] * b[k];
     for (int j = 0; j < LP; j++) A[j] = a[j] * (scale * r[j]);
     for (int64_t now = LP; now < end; now += LP) {
         const double *before = A + now - LP;
@@ -115,8 +113,14 @@ static void FN(arcs_tangent)(int64_t T, int L, int LP, const ArcRows *into, cons
         }
         for (int j = L; j < LP; j++) A[now + j] = 0;
     }
-    for (int j = 0; j < L; j++) E += A[last + j];
+    for (int j = 0; j < L; j++) E += A[end - LP + j];
     for (int64_t k = 0; k < end; k++) A[k] -= E * a[k];
+}
+
+/* B and du, those of the backward vectors, from the right, and with them C, the sum over arcs */
+INLINE void FN(arcs_tangent_backward)(int64_t last, int L, int LP, const ArcRows *out, const double *R, double base, const double *a,
+                                      const double *b, const double *y, const double *r, double scale, const double *u, const double *A,
+                                      double *B, double *du, double *C) {
     for (int j = 0; j < LP; j++) {
         B[last + j] = 0;
         du[last + j] = u[last + j] * (scale * r[last + j]);
@@ -143,6 +147,15 @@ static void FN(arcs_tangent)(int64_t T, int L, int LP, const ArcRows *into, cons
             du[before + i] = u[before + i] * (scale * r[before + i]) + y[before + i] * B[before + i];
         }
     }
+}
+
+static void FN(arcs_tangent)(int64_t T, int L, int LP, const ArcRows *into, const ArcRows *out, const double *RT, const double *R,
+                             double base, const double *a, const double *b, const double *y, const double *r, double scale, double *u,
+                             double *A, double *B, double *du, double *q, double *C) {
+    const int64_t end = T * LP;
+    for (int64_t k = 0; k < end; k++) u[k] = y[k] * b[k];
+    FN(arcs_tangent_forward)(end, L, LP, into, RT, base, a, y, r, scale, A, B);
+    FN(arcs_tangent_backward)(end - LP, L, LP, out, R, base, a, b, y, r, scale, u, A, B, du, C);
     for (int64_t k = 0; k < end; k++) q[k] = A[k] * b[k] + a[k] * B[k];
 }
 

@@ -8,6 +8,27 @@ INLINE V FN(soft)(V x, V c) {
 
 INLINE double FN(soft_one)(double x, double c) { return x > c ? x - c : x < -c ? x + c : 0.0; }
 
+/* Bring near what occurrences further on will need. */
+INLINE void FN(fetch_owing)(int64_t k, int64_t split, int64_t end, int LP, const int32_t *attr, const Blocks *v, const Blocks *d,
+                            const Owing *owing) {
+    if (k + 24 < end) {
+        crf_prefetch(owing + attr[k + 24]);
+        if (!v->whole) crf_prefetch(v->ptr + attr[k + 24]);
+    }
+    if (k + 12 >= end) return;
+    int64_t next = attr[k + 12];
+    if (k + 12 < split)
+        for (int j = 0; j < LP; j += 8) {
+            crf_prefetch(v->rows + next * v->stride + j);
+            crf_prefetch(d->rows + next * v->stride + j);
+        }
+    else if (!v->whole) {
+        crf_prefetch(v->w + v->ptr[next]);
+        crf_prefetch(d->w + v->ptr[next]);
+        crf_prefetch(v->label + v->ptr[next]);
+    }
+}
+
 static void FN(settle_soft)(const Occurrences *o, const Blocks *v, const Blocks *d, Owing *owing, double sum, double length,
                             double l1, double l2, int64_t first, int64_t T, int LP) {
     const int64_t end = o->ptr[first + T], stride = v->stride, *const ptr = v->ptr;
@@ -18,23 +39,7 @@ static void FN(settle_soft)(const Occurrences *o, const Blocks *v, const Blocks 
     for (int64_t t = first; t < first + T; t++) {
         int64_t split = o->split[t], to = o->ptr[t + 1];
         for (int64_t k = o->ptr[t]; k < to; k++) {
-            if (k + 24 < end) {
-                crf_prefetch(owing + attr[k + 24]);
-                if (!whole) crf_prefetch(ptr + attr[k + 24]);
-            }
-            if (k + 12 < end) {
-                int64_t next = attr[k + 12];
-                if (k + 12 < split)
-                    for (int j = 0; j < LP; j += 8) {
-                        crf_prefetch(v_rows + next * stride + j);
-                        crf_prefetch(d_rows + next * stride + j);
-                    }
-                else if (!whole) {
-                    crf_prefetch(v_w + ptr[next]);
-                    crf_prefetch(d_w + ptr[next]);
-                    crf_prefetch(label + ptr[next]);
-                }
-            }
+            FN(fetch_owing)(k, split, end, LP, attr, v, d, owing);
             int64_t a = attr[k];
             Owing *own = owing + a;
             double owed = own->rate * (sum - own->sum), due = own->rate * (length - own->length);

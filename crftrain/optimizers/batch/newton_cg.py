@@ -194,14 +194,7 @@ ALGORITHM = Algorithm(
     options=(
         Option("cache", "auto", "sequences whose vectors stay; auto: what fits half the free memory", words=("auto", "all"), minimum=0),
         Option("hvp", "dp", "products by dynamic programming or by differentiating the recursions, anew each time", choices=("dp", "ad")),
-        Option(
-            "hessian_share",
-            "auto",
-            "part of the sequences that products visit; auto: grows from a small part to all near the optimum",
-            words=("auto",),
-            above=0,
-            maximum=1,
-        ),
+        Option("hessian_share", "auto", "part of the sequences for products; auto: grows to all", words=("auto",), above=0, maximum=1),
         Option("precondition", True, "near the optimum divide by the root of the Hessian's diagonal in the conjugate gradients"),
         Option("pairs", "auto", "directions that precondition later ones; auto: none where weights are many", words=("auto",), minimum=0),
     ),

@@ -1,0 +1,72 @@
+"""Which algorithm a run of auto begins with, by counts alone.
+
+The first of these that applies:
+
+    shards, so no single sequences              owlqn with l1; else newton-cg, if it fits; else lbfgs
+    l1 above 0, lambda = 0                      owlqn
+    l1 above 0                                  sag, if it fits without entries of several sequences; else owlqn
+    more than THREADS threads                   newton-cg, whose passes all threads share, if it fits
+    the mean squared length is above UNEVEN times the squared mean
+                                                the same: a few sequences that are very much longer than the others are what sag draws, so
+                                                that its passes take a hundred times as long
+    sag fits into --max-memory                  sag; where its table takes too much, with 2, 4, .. MOST sequences in an entry, as long as
+                                                there are FEWEST entries
+    newton-cg fits                              newton-cg, keeping for its products what fits
+    else                                        lbfgs, whatever it takes: it takes the least
+
+Why THREADS: seconds until 1e-3 is proved, sag on one thread and newton-cg on one and two (learn -a A -j N): CoNLL-2000 3.9, 7.6, 5.3; Dutch
+names 3.4, 9.2, 6.1; OCR 1.0, 2.1, 1.2; JNLPBA 28 and, on two, 37. What two threads bring says that newton-cg draws level with four or five.
+Threads for sag itself would bring less than 1.5: what can go beside another sequence, scores and forward and backward runs, is a third of
+its time there; the rest is weights that the next sequence wants.
+"""
+
+from ...chain._tangent import kept_bytes
+from ..average import sag
+from ..batch import lbfgs, newton_cg, owlqn
+
+THREADS, MOST, FEWEST, UNEVEN = 4, 64, 500, 600
+GIGABYTE = 1 << 30
+ALGORITHMS = {"sag": sag.ALGORITHM, "newton-cg": newton_cg.ALGORITHM, "lbfgs": lbfgs.ALGORITHM, "owlqn": owlqn.ALGORITHM}
+
+
+def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0, shards=False):
+    """(name, the options that are not the defaults, why) from counts alone."""
+    room = max_memory * GIGABYTE
+    if shards and l1:
+        return "owlqn", {}, "for --l1 of data in shards"
+    if l1:
+        need = sum(sag.ALGORITHM.memory(facts, sag.ALGORITHM.defaults()).values())
+        return ("sag", {}, "for --l1 with --lambda") if l2 and need <= room else ("owlqn", {}, "for --l1")
+    newton = newton_options(facts, room)
+    if shards and newton is not None:
+        return "newton-cg", newton, "for data in shards"
+    if threads > THREADS and newton is not None:
+        return "newton-cg", newton, f"for {threads} threads"
+    if not shards and newton is not None and facts.n_sequences * facts.n_tokens_squared > UNEVEN * facts.n_tokens**2:
+        return "newton-cg", newton, "for a few sequences that are very much longer than the others"
+    batch = 1
+    while not shards and batch <= MOST and (batch == 1 or facts.n_sequences >= batch * FEWEST):
+        need = sum(sag.ALGORITHM.memory(facts, {**sag.ALGORITHM.defaults(), "batch": batch}).values())
+        if need <= room:
+            why = f"its table takes {need / GIGABYTE:.2g} GB" + (f" with {batch} sequences in an entry" if batch > 1 else "")
+            return "sag", {"batch": batch} if batch > 1 else {}, why
+        batch *= 2
+    if newton is not None:
+        return "newton-cg", newton, f"sag's table does not fit into {max_memory:g} GB (--max-memory)"
+    return "lbfgs", {"memory": 5}, f"nothing else fits into {max_memory:g} GB (--max-memory)"
+
+
+def newton_options(facts, room):
+    """What newton-cg keeps for its products, of what is left of the room; None: not even its vectors fit."""
+    least = (88 + 16) * facts.n_features
+    if least > room:
+        return None
+    kept = kept_bytes(facts.n_tokens, facts.n_labels)
+    return {"cache": float(facts.n_sequences if kept <= room - least else int(facts.n_sequences * (room - least) / kept))}
+
+
+def memory(facts, options):
+    """That of the choice, as far as the counts tell."""
+    how = {"threads": 1, "l1": 0.0, "l2": 1.0, "shards": False}
+    name, chosen, _ = choose(facts, options["max_memory"], **{key: getattr(facts, key, value) for key, value in how.items()})
+    return ALGORITHMS[name].memory(facts, {**ALGORITHMS[name].defaults(), **chosen})
