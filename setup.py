@@ -1,10 +1,11 @@
-"""The compiled modules, and only that: every .pyx in the package is an extension of the same name.
+"""The compiled modules, and only that: every .pyx in the package is an extension of the same name, but for those that another one includes.
 
 CRFTRAIN_ABI3=1 builds one wheel for CPython 3.11 and all that follow it (Python's limited API); without it a wheel serves
 the Python that builds it. CRFTRAIN_INPLACE=1 compiles nothing: an editable installation of a tree where `build_ext --inplace` does.
 """
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -47,6 +48,13 @@ def extension(path):
     )
 
 
+def extensions(folder):
+    """All of a folder. What a _compiled.pyx includes is part of it: a module costs thousands of lines of C before its first function."""
+    sources = {path: path.read_text(encoding="utf-8") for path in sorted(folder.rglob("_*.pyx"))}
+    included = {path.parent / name for path, text in sources.items() for name in re.findall(r'^include "(.+)"', text, re.M)}
+    return [extension(path) for path in sources if path not in included]
+
+
 class Build(build_ext):
     """Cython runs here, when something is built, and not for each question that an installer asks; each module is told."""
 
@@ -71,7 +79,7 @@ class Build(build_ext):
 
 
 if __name__ == "__main__":
-    modules = [*map(extension, sorted(Path("crftrain").rglob("_*.pyx"))), Extension(SHARED, [], **COMMON)]
+    modules = [*extensions(Path("crftrain")), Extension(SHARED, [], **COMMON)]
     setup(
         ext_modules=[] if os.environ.get("CRFTRAIN_INPLACE") == "1" else modules,
         cmdclass={"build_ext": Build},

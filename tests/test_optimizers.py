@@ -10,7 +10,7 @@ from problems import KINDS, kind, larger
 from crftrain import optimizers
 from crftrain.errors import TrainingError
 from crftrain.optimizers.base import Algorithm, Option, Step
-from crftrain.optimizers.batch import _long
+from crftrain.optimizers.batch import _compiled as vectors
 from crftrain.optimizers.batch._history import History
 from crftrain.optimizers.batch._linesearch import strong_wolfe
 from crftrain.training.loop import Limits, fit
@@ -464,16 +464,16 @@ def test_any_number_of_threads_has_the_bits_of_one(size):
         rng = np.random.default_rng(1)
         rows, c, (g, w, d), out = rng.normal(size=(6, size)), rng.normal(size=6), rng.normal(size=(3, size)), np.empty(size)
         c[2] = 0
-        found = [_long.dot(g, w, threads), _long.combine(c, rows, 0.3, g, out, threads), out.copy()]
+        found = [vectors.dot(g, w, threads), vectors.combine(c, rows, 0.3, g, out, threads), out.copy()]
         np.testing.assert_allclose(out, c @ rows + 0.3 * g, atol=1e-12)
         assert found[:2] == pytest.approx([g @ w, g @ out])
-        found.append(_long.products((g, w, d), rows, [0, 1, 3], threads))
+        found.append(vectors.products((g, w, d), rows, [0, 1, 3], threads))
         np.testing.assert_allclose(found[-1][:, [0, 1, 3]], np.stack([g, w, d]) @ rows[[0, 1, 3]].T, atol=1e-10)
         assert not found[-1][:, [2, 4, 5]].any()
-        _long.go(w, 0.5, d, out, threads)
+        vectors.go(w, 0.5, d, out, threads)
         assert (out == w + 0.5 * d).all()
         old, new = w.copy(), g.copy()
-        _long.exchange(old, new, threads)
+        vectors.exchange(old, new, threads)
         assert (old == g).all()
         assert (new == g - w).all()
         return found

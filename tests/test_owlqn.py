@@ -11,7 +11,7 @@ from problems import KINDS, kind, larger
 from crftrain import optimizers
 from crftrain.chain import _penalty
 from crftrain.model import model
-from crftrain.optimizers.batch._orthant import align, project, slope_beyond
+from crftrain.optimizers.batch._compiled import align, project, slope_beyond
 from crftrain.training.loop import Limits, fit
 
 OWLQN, LBFGS = optimizers.get("owlqn"), optimizers.get("lbfgs")

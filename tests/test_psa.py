@@ -8,7 +8,7 @@ from problems import KINDS, kind, larger
 from crftrain import optimizers
 from crftrain.errors import TrainingError
 from crftrain.optimizers.descent.psa import GAMMAS
-from crftrain.optimizers.weights._rated import ALPHA, BETA, KAPPA
+from crftrain.optimizers.weights._compiled import ALPHA, BETA, KAPPA
 
 PSA = optimizers.get("psa")
 

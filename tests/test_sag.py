@@ -11,7 +11,7 @@ from reference import chain, gold, objective, scores
 from sag_twin import SAMPLERS, Sag, Units, assert_same_steps, optimum, repository_data, start, steps_until, sum_of_table
 
 from crftrain.errors import TrainingError
-from crftrain.optimizers.average._table import TABLES
+from crftrain.optimizers.average._compiled import TABLES
 from crftrain.training.loop import Asked, Limits, fit
 from crftrain.training.proof import Goal
 

@@ -9,7 +9,7 @@ from _shared import orders, report
 
 from crftrain.chain._problem import Problem
 from crftrain.chain.layout import arrange
-from crftrain.optimizers.average._table import gradient_entries
+from crftrain.optimizers.average._compiled import gradient_entries
 from crftrain.text.encode import read_corpus
 from crftrain.text.template import builtin
 

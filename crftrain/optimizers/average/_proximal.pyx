@@ -6,8 +6,7 @@ from libc.stdint cimport int64_t
 import numpy as np
 
 from ..._kernels cimport lattice_fit
-from ..weights._soft cimport SoftWeights
-from ._sag cimport SagSteps
+from ..weights._compiled cimport SoftWeights
 
 from ..base import counted
 from ._rates import rates

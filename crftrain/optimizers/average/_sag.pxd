@@ -3,9 +3,7 @@
 from libc.stdint cimport int64_t
 
 from ...chain._blocks cimport Gradient
-from ._sampling cimport Sampler
-from ..loop._sequential cimport Sequential
-from ._table cimport Table
+from ..loop._compiled cimport Sequential
 
 
 cdef class SampledSteps(Sequential):

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..._kernels cimport simd
 from ...chain._blocks cimport Gradient
-from ..loop._sequential cimport Sequential
+from ..loop._compiled cimport Sequential
 
 from ...chain.certificate import dual, lower_bound
 from ..base import counted, within

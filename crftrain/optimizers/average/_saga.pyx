@@ -5,9 +5,8 @@ from libc.stdint cimport int32_t, int64_t
 
 from ..._kernels cimport Blocks, scatter_pairs
 from ...chain._blocks cimport numbers_from
-from ..weights._prox cimport ProxWeights
-from ._sag cimport TableSteps
-from ..loop._sequential cimport scale_residual
+from ..weights._compiled cimport ProxWeights
+from ..loop._compiled cimport scale_residual
 
 
 cdef class SagaSteps(TableSteps):

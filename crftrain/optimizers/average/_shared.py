@@ -4,9 +4,8 @@ import numpy as np
 
 from ...errors import TrainingError
 from ..base import Optimiser, Option, Step
+from ._compiled import PRECISIONS, SAMPLERS, TABLES
 from ._pace import Pace
-from ._sampling import SAMPLERS
-from ._table import PRECISIONS, TABLES
 
 SAMPLING = Option("sampling", "nus", "draws by Lipschitz constants (nus, nus2013) or all alike", choices=tuple(SAMPLERS))
 SKIP = Option("skip", True, "leave out line searches that keep being satisfied")

@@ -14,4 +14,4 @@ cdef class Store:
 
 cdef void swap(Store store, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil
 cdef void minus(Store store, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil
-cdef void fetch(Store store, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil
+cdef void bring(Store store, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil

@@ -76,5 +76,5 @@ cdef void minus(Store store, int64_t at, double* x, int64_t rows, int64_t n, int
     store.minus(at, x, rows, n, stride)
 
 
-cdef void fetch(Store store, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
+cdef void bring(Store store, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
     store.fetch(at, rows * n)

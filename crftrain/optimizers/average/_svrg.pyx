@@ -7,8 +7,7 @@ import numpy as np
 
 from ..._kernels cimport loss_and_residual
 from ...chain._blocks cimport Scorer
-from ._sag cimport SampledSteps
-from ..loop._sequential cimport scale_residual
+from ..loop._compiled cimport scale_residual
 
 cdef int START = 0, ANCHOR = 1
 

@@ -2,8 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from ..loop._sequential cimport Sequential
-from ._store cimport Change
+from ..loop._compiled cimport Sequential
 
 
 cdef class Table:

@@ -20,10 +20,7 @@ import numpy as np
 from ..._kernels cimport Blocks, Lattice, Tokens, scatter_pairs, simd
 from ...chain._blocks cimport BlockView, numbers_from
 from ...chain._problem cimport Problem
-from ..loop._sequential cimport Sequential
-from ._store cimport Change, Store, minus, swap, fetch as bring
-
-from ._store import Doubles, Singles
+from ..loop._compiled cimport Sequential
 
 
 cdef class Table:

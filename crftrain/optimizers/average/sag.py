@@ -24,8 +24,7 @@ Reference: Schmidt, Babanezhad, Ahmed, Defazio, Clifton, Sarkar 2015, algorithm 
 """
 
 from ..base import Algorithm
-from ._proximal import ProximalSagSteps
-from ._sag import SagSteps
+from ._compiled import ProximalSagSteps, SagSteps
 from ._shared import LIGHTER, OPTIONS, AveragedGradient, memory
 
 

@@ -14,7 +14,7 @@ References: Defazio, Bach, Lacoste-Julien 2014; Schmidt et al. 2015, proposition
 from dataclasses import replace
 
 from ..base import Algorithm, Option
-from ._saga import ProxSagaSteps, SagaSteps, TwoDrawSteps
+from ._compiled import ProxSagaSteps, SagaSteps, TwoDrawSteps
 from ._shared import LIGHTER, OPTIONS, TABLE, AveragedGradient, memory
 
 DRAWS = Option("draws", "one", "one draw a step, or a second one for the table (proposition 1b)", choices=("one", "two"))

@@ -14,10 +14,9 @@ References: Johnson and Zhang 2013; Schmidt et al. 2015, section 7.
 import math
 
 from ..base import Algorithm, Option, Step
+from ._compiled import SAMPLERS, SvrgSteps
 from ._pace import Pace
-from ._sampling import SAMPLERS
 from ._shared import BATCH, INITIAL, SAMPLING, SKIP, Remembering, blocks_by_sequence, keep_pace, vectors
-from ._svrg import SvrgSteps
 
 
 class Svrg(Remembering):

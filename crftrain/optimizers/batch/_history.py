@@ -9,7 +9,7 @@ Both go by pieces that fit the cache, in threads (_long).
 import numpy as np
 
 from ..base import within
-from ._long import combine, exchange, products
+from ._compiled import combine, exchange, products
 
 
 class History:

@@ -22,9 +22,9 @@ import numpy as np
 from ...chain.sizes import listed
 from ...errors import TrainingError
 from ..base import Algorithm, Optimiser, Option, Step
-from . import _scaling
+from ._compiled import exact, paper
 
-UPDATES = {"exact": _scaling.exact, "paper": _scaling.paper}
+UPDATES = {"exact": exact, "paper": paper}
 
 
 def divided(x, y):

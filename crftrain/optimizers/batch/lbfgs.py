@@ -11,9 +11,9 @@ Reference: Liu and Nocedal, "On the limited memory BFGS method for large scale o
 
 from ...chain.sizes import listed
 from ..base import Algorithm, Optimiser, Option, Step
+from ._compiled import dot, go
 from ._history import History
 from ._linesearch import strong_wolfe
-from ._long import dot, go
 
 
 class LBFGS(Optimiser):

@@ -27,9 +27,9 @@ import numpy as np
 from ...chain._penalty import max_norm, subgradient
 from ...chain.sizes import listed
 from ..base import Algorithm, Optimiser, Option, Step
+from ._compiled import align, project, slope_beyond
 from ._history import History
 from ._linesearch import C1, drowned, flat_enough
-from ._orthant import align, project, slope_beyond
 
 TRIALS = 40
 WINDOW, SLOW = 10, 1e-4

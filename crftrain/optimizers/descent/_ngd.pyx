@@ -19,9 +19,7 @@ import numpy as np
 from ..._kernels cimport Blocks, Occurrences, Tokens, simd
 from ...chain._blocks cimport aligned
 from ...chain._sequences cimport Sequences
-from ..loop._ordered cimport OrderedSteps
-from ._transform cimport Transform
-from ..loop._blockwise cimport LocalUpdate, Piece
+from ..loop._compiled cimport LocalUpdate, OrderedSteps, Piece
 
 
 cdef class NgdSteps(OrderedSteps):

@@ -5,8 +5,8 @@ from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from ..._kernels cimport Lattice, lattice_fit
-from ..weights._rated cimport RatedWeights
-from ..loop._sequential cimport Sequential, window
+from ..weights._compiled cimport RatedWeights
+from ..loop._compiled cimport Sequential, window
 
 
 cdef class PsaSteps(Sequential):

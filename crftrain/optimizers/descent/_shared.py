@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import TrainingError
 from ..base import Optimiser, Step, counted, within
-from ..loop._ordered import OrderedSteps
+from ..loop._compiled import OrderedSteps
 from ._schedule import GRID_PASSES, LOOKS, OWN, SAMPLE, calibrate, grid
 
 

@@ -16,8 +16,7 @@ Reference: Duchi, Hazan, Singer 2011, section 5; delta is in the place where Sch
 
 from ..average._shared import vectors
 from ..base import Algorithm, Option
-from ..weights._adagrad import AdaGradWeights
-from ..weights._sleeping import SleepingSteps
+from ._compiled import AdaGradWeights, SleepingSteps
 from ._schedule import BATCH, ETA, Schedule
 from ._shared import Stochastic
 

@@ -20,11 +20,10 @@ Reference: Cao 2015, sections 3.3 to 3.6.
 
 from ..average._shared import vectors
 from ..base import Algorithm, Option
-from ..weights._descent import DescentWeights
-from ._ngd import NgdSteps
+from ..weights._compiled import DescentWeights
+from ._compiled import Arctan, Erf, Gudermann, NgdSteps, Reciprocal
 from ._schedule import ETA, Pictured
 from ._shared import Stochastic
-from ._transform import Arctan, Erf, Gudermann, Reciprocal
 
 TRANSFORMS = {"arctan": Arctan, "erf": Erf, "gd": Gudermann}
 

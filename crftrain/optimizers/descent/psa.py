@@ -24,8 +24,8 @@ import numpy as np
 from ...errors import TrainingError
 from ..average._shared import vectors
 from ..base import Algorithm, Optimiser, Option, Step, counted
-from ..weights._rated import ComponentRates, InverseRate, NormRate, ProjectedRate
-from ._psa import PsaSteps
+from ..weights._compiled import ComponentRates, InverseRate, NormRate, ProjectedRate
+from ._compiled import PsaSteps
 
 GAMMAS = {"component": ComponentRates, "1": ProjectedRate, "2": NormRate, "3": InverseRate}
 

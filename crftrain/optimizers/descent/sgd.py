@@ -34,7 +34,7 @@ import numpy as np
 from ..average._shared import vectors
 from ..base import Algorithm, Option
 from ..batch._pieces import COLUMNS, columns
-from ..weights._descent import AveragedWeights, DescentWeights
+from ..weights._compiled import AveragedWeights, DescentWeights
 from ._schedule import ALPHA, BATCH, ENDLESS, ETA, FORMULAS, Schedule, schedule_option
 from ._shared import Stochastic
 

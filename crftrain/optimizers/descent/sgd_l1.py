@@ -20,7 +20,7 @@ Reference: Tsuruoka, Tsujii, Ananiadou 2009.
 """
 
 from ..base import Algorithm, Option
-from ..weights._penalised import ClippedWeights, CumulativeWeights, NaiveWeights
+from ..weights._compiled import ClippedWeights, CumulativeWeights, NaiveWeights
 from ._schedule import ALPHA, ETA, Schedule, schedule_option
 from ._shared import Stochastic
 

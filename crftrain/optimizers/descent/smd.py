@@ -21,7 +21,7 @@ Reference: Vishwanathan, Schraudolph, Schmidt, Murphy 2006, section 3; Schraudol
 
 from ..average._shared import vectors
 from ..base import Algorithm, Option
-from ..weights._smd import SmdSteps, SmdWeights
+from ._compiled import SmdSteps, SmdWeights
 from ._schedule import ETA, Schedule
 from ._shared import Stochastic
 

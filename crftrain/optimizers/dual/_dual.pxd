@@ -3,8 +3,8 @@
 from libc.stdint cimport int64_t
 
 from ..._kernels cimport Lattice, Tokens
-from ..average._sampling cimport Sampler
-from ..loop._sequential cimport Sequential
+from ..average._compiled cimport Sampler
+from ..loop._compiled cimport Sequential
 
 cdef enum Sweep:                        # what look_at() does with a sequence
     BEGIN                               # set alpha_i; X holds mu - gold

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..._kernels cimport Lattice, backward, forward, lattice_fit, minus_gold, simd
 from ...chain._blocks cimport aligned
-from ..loop._sequential cimport Sequential, scale_residual
+from ..loop._compiled cimport Sequential, scale_residual
 
 from ..base import counted, within
 

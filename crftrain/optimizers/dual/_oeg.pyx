@@ -13,12 +13,10 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from ..._kernels cimport Lattice, forward, lattice_fit, lattice_free, lattice_new, set_transitions, simd
-from ._dual cimport BEGIN, KEEP, MEASURE, TRY, DualSteps, Parts, Sweep
-from ._lifted cimport lifted_oracle
-from ..average._table cimport sum_edges
+from ..average._compiled cimport sum_edges
 
 cdef double ROUNDING = 1e-14    # of H and <psi, mu>: a dual that falls by no more has not fallen
-cdef double LONGEST = 2.0       # a longer step cannot help: the dual is concave, and beyond 2 even one sequence alone diverges
+cdef double FURTHEST = 2.0       # a longer step cannot help: the dual is concave, and beyond 2 even one sequence alone diverges
 
 
 cdef class OegSteps(DualSteps):
@@ -52,7 +50,7 @@ cdef class OegSteps(DualSteps):
                 self.move(u, 1)
                 break
             eta /= 2
-        self.eta[u] = min(1.05 * eta, LONGEST)
+        self.eta[u] = min(1.05 * eta, FURTHEST)
         return u
 
     cdef bint look_at(self, Sweep what, int64_t u) noexcept nogil:
@@ -193,7 +191,7 @@ cdef class BatchOegSteps(OegSteps):
             self.sweep(TRY)
             self.lazy.clear_d()
             eta[:] = kept
-        np.minimum(1.05 * eta, LONGEST, out=eta)
+        np.minimum(1.05 * eta, FURTHEST, out=eta)
 
 
 cdef void mix_into(double* out, const double* theta, const double* psi, int64_t n, double eta) noexcept nogil:

@@ -7,9 +7,7 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from ..._kernels cimport simd
-from ._dual cimport BEGIN, DualSteps, Sweep
-from ..average._sampling cimport Sampler
-from ..average._table cimport sum_edges
+from ..average._compiled cimport Sampler, sum_edges
 
 cdef int64_t TRIALS = 20
 cdef double LONGEST = 0.999     # at 1, marginals near 0 would be differences of others: nothing but rounding

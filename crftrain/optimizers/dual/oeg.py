@@ -16,10 +16,10 @@ the blocks of sequence i alone (_dual). The scores psi_i(w) take no forward run,
 References: Collins, Globerson, Koo, Carreras, Bartlett 2008; Schmidt et al. 2015, footnote 9 and appendix D.
 """
 
-from ..average._sampling import Sampler
+from ..average._compiled import Sampler
 from ..average._shared import vectors
 from ..base import Algorithm, Option
-from ._oeg import BatchOegSteps, OegSteps
+from ._compiled import BatchOegSteps, OegSteps
 from ._shared import INITIAL, PERMUTE, DualAscent, padded
 
 ETA, HALVINGS, BATCH_HALVINGS = 0.5, (2, 5), (60, 60)

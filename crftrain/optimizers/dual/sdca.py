@@ -18,10 +18,10 @@ Reference: Le Priol, Piche, Lacoste-Julien 2018.
 
 from dataclasses import replace
 
-from ..average._sampling import Sampler
+from ..average._compiled import Sampler
 from ..average._shared import vectors
 from ..base import Algorithm, Option
-from ._sdca import GapSampler, SdcaSteps
+from ._compiled import GapSampler, SdcaSteps
 from ._shared import INITIAL, DualAscent, padded
 
 

@@ -3,7 +3,6 @@
 from libc.stdint cimport int32_t, int64_t
 
 from ..._kernels cimport Lattice, Tokens
-from ._gradient cimport LocalGradient
 
 
 cdef struct Piece:

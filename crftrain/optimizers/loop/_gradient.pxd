@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 
 from ..._kernels cimport Blocks, Lattice, Occurrences, Owing, Tokens
-from ..weights._lazy cimport LazyWeights
+from ..weights._compiled cimport LazyWeights
 
 
 cdef class LocalGradient:

@@ -2,8 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from ..weights._descent cimport DescentWeights
-from ._sequential cimport Sequential
+from ..weights._compiled cimport DescentWeights
 
 
 cdef class OrderedSteps(Sequential):

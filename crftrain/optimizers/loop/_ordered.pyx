@@ -5,8 +5,6 @@ from libc.stdint cimport int64_t
 
 import numpy as np
 
-from ._sequential cimport scale_residual
-
 
 cdef class OrderedSteps(Sequential):
     def __init__(self, problem, w, *, weights, batch=1):

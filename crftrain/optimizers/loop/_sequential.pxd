@@ -5,9 +5,8 @@ from libc.stdint cimport int32_t, int64_t
 from ..._kernels cimport Lattice, Tokens, Weights
 from ...chain._blocks cimport Transitions
 from ...chain._sequences cimport Sequences
-from ..weights._lazy cimport LazyWeights
+from ..weights._compiled cimport LazyWeights
 from ...chain._problem cimport Problem
-from ._gradient cimport LocalGradient
 
 
 cdef class Sequential:

@@ -2,9 +2,8 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from ..weights._descent cimport DescentWeights
-from ..loop._sequential cimport Sequential
-from ..loop._blockwise cimport LocalUpdate
+from ..weights._compiled cimport DescentWeights
+from ..loop._compiled cimport LocalUpdate, Sequential
 
 
 cdef class MarginSteps(Sequential):

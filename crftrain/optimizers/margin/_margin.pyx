@@ -17,10 +17,9 @@ import numpy as np
 
 from ..base import counted
 
-from ..weights._descent cimport DescentWeights
+from ..weights._compiled cimport DescentWeights
 from ..._kernels cimport Lattice, gather_pairs, lattice_fit, path_score, place, simd, viterbi
-from ..loop._sequential cimport Sequential, window
-from ..loop._blockwise cimport LocalUpdate
+from ..loop._compiled cimport LocalUpdate, Sequential, window
 
 
 cdef class MarginSteps(Sequential):

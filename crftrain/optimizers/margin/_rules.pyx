@@ -7,8 +7,7 @@ import numpy as np
 
 from ..base import within
 
-from ._margin cimport MarginSteps
-from ..loop._blockwise cimport Piece
+from ..loop._compiled cimport Piece
 
 
 cdef class PerceptronSteps(MarginSteps):

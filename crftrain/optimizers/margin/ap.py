@@ -10,7 +10,7 @@ of k steps counts (k - j)/k times, so that it is enough to sum j times each chan
 Reference: Collins 2002; Freund and Schapire 1999 for the average.
 """
 
-from ._rules import PerceptronSteps
+from ._compiled import PerceptronSteps
 from ._shared import EPSILON, mistake_driven
 
 ALGORITHM = mistake_driven(

@@ -12,7 +12,7 @@ Reference: Crammer, Kulesza, Dredze 2009; diagonal covariances, in the order of 
 """
 
 from ..base import Option
-from ._rules import ArowSteps
+from ._compiled import ArowSteps
 from ._shared import AUGMENT, EPSILON, mistake_driven
 
 ALGORITHM = mistake_driven(

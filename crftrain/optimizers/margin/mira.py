@@ -12,7 +12,7 @@ Reference: Crammer and Singer 2003; Crammer, McDonald, Pereira 2005 for label se
 """
 
 from ..base import Option
-from ._rules import MiraSteps
+from ._compiled import MiraSteps
 from ._shared import AUGMENT, AVERAGING, EPSILON, mistake_driven
 
 ALGORITHM = mistake_driven(

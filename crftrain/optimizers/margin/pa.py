@@ -14,7 +14,7 @@ Reference: Crammer, Dekel, Keshet, Shalev-Shwartz, Singer 2006.
 """
 
 from ..base import Option
-from ._rules import PassiveAggressiveSteps
+from ._compiled import PassiveAggressiveSteps
 from ._shared import AUGMENT, AVERAGING, EPSILON, mistake_driven
 
 ALGORITHM = mistake_driven(

@@ -3,7 +3,6 @@
 from libc.stdint cimport int64_t
 
 from ..._kernels cimport Lattice, Tokens
-from ._lazy cimport LazyWeights
 
 
 cdef class DescentWeights(LazyWeights):

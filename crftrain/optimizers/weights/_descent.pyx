@@ -23,7 +23,6 @@ from ..base import counted
 
 from ..._kernels cimport scatter_pairs, simd
 
-cdef double SMALL = 1e-100      # of beta, below which v is scaled
 cdef double TOO_SMALL = 1e-3    # the same for an average, which loses as many digits
 
 

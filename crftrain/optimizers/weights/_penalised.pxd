@@ -3,7 +3,6 @@
 from libc.stdint cimport int64_t
 
 from ..._kernels cimport Lattice, Tokens
-from ._descent cimport DescentWeights
 
 
 cdef class PenalisedWeights(DescentWeights):

@@ -31,7 +31,7 @@ cdef inline double paid(double v, double q, double o) noexcept nogil:
     return (above if above > 0 else 0.0) + (below if below < 0 else 0.0)
 
 
-cdef inline double put(double* out, double w, double top) noexcept nogil:
+cdef inline double put_paid(double* out, double w, double top) noexcept nogil:
     """out = w; max(top, |w|), NaN if one of them is."""
     out[0] = w
     return top if fabs(w) <= top else fabs(w) if top == top else top
@@ -108,20 +108,20 @@ cdef class PenalisedWeights(DescentWeights):
             o = self.owed(a)
             for p in range(ptr[a], ptr[a + 1]):
                 k = a * LP + (p - ptr[a] if self.v.nodes.whole else self.v.nodes.label[p])
-                top = put(&out[p], b * paid(self.v.rows[k], self.d.rows[k], o), top)
+                top = put_paid(&out[p], b * paid(self.v.rows[k], self.d.rows[k], o), top)
         for a in range(self.v.n_rows, self.pair_base):
             o = self.owed(a)
             for p in range(ptr[a], ptr[a + 1]):
-                top = put(&out[p], b * paid(self.v.vector[p], self.d.vector[p], o), top)
+                top = put_paid(&out[p], b * paid(self.v.vector[p], self.d.vector[p], o), top)
         first = ptr[self.pair_base]
         o = self.owed(self.last.shape[0] - 1)
         for p in range(self.transitions.n):
             k = self.transitions.place[p]
-            top = put(&out[first + p], b * paid(self.v_edge[k], self.d_edge[k], o), top)
+            top = put_paid(&out[first + p], b * paid(self.v_edge[k], self.d_edge[k], o), top)
         for a in range(self.last.shape[0] - 1 - self.pair_base):
             o = self.owed(self.pair_base + a)
             for p in range(self.v.pairs.ptr[a], self.v.pairs.ptr[a + 1]):
-                top = put(&out[p], b * paid(self.v.vector[p], self.d.vector[p], o), top)
+                top = put_paid(&out[p], b * paid(self.v.vector[p], self.d.vector[p], o), top)
         return top
 
     def state(self):

@@ -4,8 +4,6 @@ from libc.stdint cimport int64_t
 
 from ..._kernels cimport Tokens
 
-from ._lazy cimport LazyWeights
-
 
 cdef double soft(double x, double threshold) noexcept nogil
 

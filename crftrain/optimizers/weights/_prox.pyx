@@ -17,8 +17,6 @@ import numpy as np
 
 from ..._kernels cimport Tokens
 
-cdef double SMALL = 1e-100      # of B
-
 
 cdef double soft(double x, double threshold) noexcept nogil:
     return x - threshold if x > threshold else x + threshold if x < -threshold else 0.0

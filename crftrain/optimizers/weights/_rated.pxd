@@ -4,7 +4,6 @@ from libc.stdint cimport int64_t
 
 from ..._kernels cimport Lattice, Tokens
 from ...chain._blocks cimport BlockView
-from ._lazy cimport LazyWeights
 
 
 cdef struct Run:                        # a block: n weights in a row, places without a weight included

@@ -3,7 +3,6 @@
 from libc.stdint cimport int64_t
 
 from ..._kernels cimport Owing
-from ._lazy cimport LazyWeights
 
 
 cdef class SoftWeights(LazyWeights):

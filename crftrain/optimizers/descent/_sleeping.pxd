@@ -2,9 +2,9 @@
 
 from libc.stdint cimport int64_t
 
-from ._descent cimport DescentWeights
+from ..weights._compiled cimport DescentWeights
 from ...chain._blocks cimport BlockView
-from ..loop._ordered cimport OrderedSteps
+from ..loop._compiled cimport OrderedSteps
 
 
 cdef class SleepingWeights(DescentWeights):

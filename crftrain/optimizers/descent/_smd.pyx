@@ -20,11 +20,10 @@ from libc.string cimport memset
 
 import numpy as np
 
-from ._descent cimport DescentWeights
+from ..weights._compiled cimport DescentWeights
 from ..._kernels cimport Lattice
 from ...chain._blocks cimport BlockView, Gradient, aligned
 from ...chain._tangent cimport Curvature, Workspace, multiply
-from ._sleeping cimport SleepingSteps, SleepingWeights
 
 
 cdef class SmdWeights(SleepingWeights):

@@ -11,9 +11,8 @@ As a formula it is  r^m (|w| + l1/l2) - l1/l2,  which the power also is where l2
 
 from libc.stdint cimport int64_t
 
-from ._descent cimport DescentWeights
+from ..weights._compiled cimport DescentWeights
 from ..._kernels cimport simd
-from ._sleeping cimport SleepingWeights
 
 
 cdef class AdaGradWeights(SleepingWeights):

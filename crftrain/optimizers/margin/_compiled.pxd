@@ -1,0 +1,3 @@
+"""What _compiled.pyx has for other modules."""
+
+include "_margin.pxd"
