@@ -7,7 +7,10 @@ import pytest
 from problems import Instance, lattice
 from reference import best_path, chain, path_score
 
+from crftrain.chain._sequences import Sequences
 from crftrain.chain.layout import Layout, nearest_product
+from crftrain.tagging._decoder import Decoder
+from crftrain.tagging.query import Query
 from crftrain.text.encode import Corpus, Observations
 from crftrain.text.legal import Legal
 
@@ -258,3 +261,17 @@ def test_many_labels_with_rules_go_by_arcs_of_their_own_accord():
     layout = Layout(n, np.array([0, n]), None, 1, np.array([0], np.int32), np.array([n + 1]), np.empty(0, np.int32), legal=legal)
     assert layout.sparse and layout.n_pairs < 4 * n
     assert not replace(layout, legal=any_rules(np.random.default_rng(0), n, 0.5)).sparse
+
+
+@pytest.mark.parametrize("n_pairs", [5, 7, 19, 21])
+def test_best_paths_go_by_fewer_pairs_than_sums_and_are_the_same(n_pairs):
+    n, rng = 10, np.random.default_rng(n_pairs)
+    there = np.zeros(n * n, bool)
+    there[rng.choice(n * n, n_pairs, replace=False)] = True
+    _, psi, e = scores(1, 30, n, 2.0)
+    made, _, w = instances(psi, e, there.reshape(n, n), np.zeros(30, np.int64))
+    layout = replace(made.layout, lattice="auto")
+    assert layout.sparse == (n_pairs < 100 / 5) and layout.for_paths().sparse == (n_pairs < 100 / 18)
+    ways = [Decoder(one, w).decode(Sequences(made.corpus, one), Query(marginals=True)) for one in (layout, made.layout)]
+    assert (ways[0].labels == ways[1].labels).all()
+    np.testing.assert_allclose(ways[0].marginals, ways[1].marginals, rtol=1e-12)

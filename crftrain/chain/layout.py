@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from ..text.legal import Legal
 
 MANY = 64  # labels above which `auto` makes weights for the label pairs seen in training, not for all
-SPARSE = 1 / 12  # share of the label pairs up to which a list of them is quicker than all
+SPARSE = 1 / 5  # share of the label pairs up to which a list of them is quicker than all in sums
+PATHS = 1 / 18  # in best paths: vectors do more for all pairs there
 TURNS = 10  # at most, until what rules say is nearly a product
 DENSE = 1 / 7  # share of the labels from which a block is worth a whole row
 
@@ -82,6 +83,11 @@ class Layout:
         if self.lattice != "auto":
             return self.lattice == "arcs"
         return len(self.pair) == 0 and len(self.transition) < SPARSE * self.n_labels**2 > len(self.arc_pairs)
+
+    def for_paths(self):
+        """The same for best paths."""
+        few = self.sparse and len(self.arc_pairs) < PATHS * self.n_labels**2
+        return self if self.lattice != "auto" else replace(self, lattice="arcs" if few else "dense")
 
     @property
     def n_pairs(self):

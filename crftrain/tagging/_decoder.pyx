@@ -101,6 +101,7 @@ cdef class Decoder:
         """legal: a Legal besides the layout's own, or None."""
         if legal is not None:
             layout = replace(layout, legal=legal & layout.legal)
+        layout = layout.for_paths()
         self.layout, self.w, self.dense, self.limited = layout, w, None, layout.legal is not None
         self.scorer = Scorer(layout)
         self.scorer.use(w)

@@ -199,7 +199,7 @@ cdef class Plain:
         vocabulary, layout = model.vocabulary, model.layout
         w = model.calibrated_w if score or marginals else model.w
         self.expander = Weighed(vocabulary, layout, w)
-        self.transitions = Transitions(layout)
+        self.transitions = Transitions(layout.for_paths())
         self.W.L, self.W.LP = layout.n_labels, padded_labels(layout.n_labels)
         self.transitions.attach(&self.W)
         self.transitions.read(w)
