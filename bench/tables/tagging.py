@@ -1,10 +1,11 @@
-"""Tagging's steady state against CRFsuite, a yardstick in C and two threads; scoring; the start of the program.
+"""Tagging's steady state against CRFsuite, Wapiti, CRF++, a yardstick in C and two threads; scoring; the start of the program.
 
 Speeds are those of copies of the test file, TOKENS in all, less the time of one, whole processes, so neither start nor model counts. The
 bars are stated for CoNLL-2000 with CRF++'s chunking template, on an idle machine.
 """
 
 import json
+import shutil
 import sys
 import tempfile
 from dataclasses import replace
@@ -18,6 +19,8 @@ from .bars import STATED_FOR, against
 TITLE = "Tagging: steady state, threads, scoring, start"
 TOKENS, TIMES = 2_400_000, 5
 YARDSTICK = ROOT / "bench" / "tag_limit.c"
+PROGRAMS = {"wapiti": ["wapiti", "label", "-m"], "crfpp": ["crf_test", "-m"]}  # by the format of their models
+FEW, SELDOM = 3, 2  # copies and runs of these
 
 
 class Measured:
@@ -56,6 +59,21 @@ class Measured:
         items = {"train": self.task.items("train"), "test": self.task.items("test"), "model": self.crfsuite_model}
         return self.n_tokens / work("train_crfsuite", self.folder, **orders, **items)[1]["tag_seconds"]
 
+    def program(self, form):
+        """Tokens a second of another program that is on PATH, with our model in its format."""
+        words, model, few = PROGRAMS[form], f"{self.folder}/model.{form}", self.folder + "/few.txt"
+        if not shutil.which(words[0]):
+            raise Failed(f"{words[0]} is not on PATH")
+        crftrain("export", self.model, model, "--to", form)
+        with open(self.once, "rb") as once, open(few, "wb") as out:
+            out.write(once.read() * (FEW + 1))
+
+        def seconds(path):
+            with open(self.folder + "/out", "wb") as out:
+                return process.run([*words, model, path], timeout=120, stdout=out).seconds
+
+        return FEW * self.n_tokens / (best(SELDOM, lambda: seconds(few)) - best(SELDOM, lambda: seconds(self.once)))
+
     def limit(self):
         """Tokens a second of tag_limit.c."""
         program = self.folder + "/tag_limit"
@@ -70,6 +88,10 @@ def rows_of(m):
     speed = m.speed()
     yield against("tag, tokens/s, against python-crfsuite's Tagger.tag", speed, m.crfsuite, at_least(8), "observed")
     yield against("tag, tokens/s, against tag_limit.c", speed, m.limit, at_least(0.5), "observed", "no text is read or written there")
+    for form, (name, *_) in PROGRAMS.items():
+        yield against(f"tag, tokens/s, against {name}", speed, lambda form=form: m.program(form), at_least(15), "observed")
+    sure = m.speed("--score", "--marginals", "best")
+    yield Row("tag --score --marginals best, tokens/s, against tag alone", sure, speed, sure / speed, features="observed")
     if m.cores > 1:
         two = m.speed("-j", 2)
         yield Row("tag -j 2, tokens/s, against one thread", two, speed, two / speed, at_least(1.85), features="observed")
