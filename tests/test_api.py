@@ -23,6 +23,7 @@ import crftrain
 from crftrain import CRF, Dataset, EarlyStopping, History, Tagger
 from crftrain.api.estimator import NotFittedError
 from crftrain.errors import CrftrainError, DataError, SettingsError
+from crftrain.tagging._named import named
 from crftrain.text.read import columns, sentences
 from crftrain.text.template import Template
 
@@ -526,6 +527,18 @@ def test_a_dataset_is_tagged_in_portions_as_its_sequences_are():
     assert list(crf.tagger_.tag_all(data[100:500])) == expected[100:500]
     assert list(crf.tagger_.tag_all(list(data))) == expected
     assert [len(p) for p in crf.tagger_.marginals_of_all(data)] == list(map(len, expected))
+
+
+def test_runs_of_labels_have_their_names():
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(0, 5, 40).tolist()
+    labels = rng.integers(0, 3, sum(sizes)).astype(np.int32)
+    found = named(["x", "y", "z"], labels, sizes)
+    assert [len(run) for run in found] == sizes and sum(found, []) == np.array(["x", "y", "z"], object)[labels].tolist()
+    assert named(["x"], labels[:0], []) == []
+    for wrong in ([*sizes, 1], sizes[1:] + [sizes[0] - 1], [-1, len(labels) + 1]):
+        with pytest.raises(ValueError, match="expected"):
+            named(["x", "y", "z"], labels, wrong)
 
 
 def test_files_are_tagged_by_the_template_of_the_model():

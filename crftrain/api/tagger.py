@@ -15,6 +15,7 @@ from ..chain._sequences import Sequences, order_occurrences
 from ..errors import DataError, SettingsError
 from ..model.model import Model, load
 from ..tagging._decoder import Decoder
+from ..tagging._named import named
 from ..tagging._single import Single
 from ..tagging.query import Query
 from ..text.encode import Corpus, Vocabulary
@@ -47,7 +48,8 @@ class Tagger:
         self.model = model if isinstance(model, Model) else load(model)
         self.constraints = constraints
         self._decoder = Decoder(self.model.layout, self.model.calibrated_w, _legal(self.model, constraints))
-        self._names = np.array(self.model.vocabulary.labels, object)
+        self._list = list(self.model.vocabulary.labels)
+        self._names = np.array(self._list, object)
         self._local = threading.local()  # buffers serve one thread
         self._alone = constraints is None and self.model.layout.legal is None and self.model.vocabulary.template is None
         self._scorer = None
@@ -68,9 +70,7 @@ class Tagger:
     def tag_all(self, X: Iterable) -> Iterator[list[str]]:
         """The labels of each sequence, in their order; faster than one call for each."""
         for labels, sizes in self._labelled(X):
-            found = self._names[labels].tolist()
-            for first, size in _places(sizes):
-                yield found[first : first + size]
+            yield from named(self._list, labels, sizes)
 
     def _labelled(self, X):
         """(label numbers of all tokens, the size of each sequence) of some sequences at a time."""
