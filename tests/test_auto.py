@@ -118,12 +118,6 @@ def test_sizes_are_counts_of_the_corpus():
     assert (found.n_features, found.n_occurrences) == (made.layout.n_features, len(made.corpus.nodes.attr))
 
 
-def test_with_l1_no_checkpoint_is_promised():
-    declared = optimizers.get("auto")
-    assert declared.check({}, 0.1, 0.0, checkpoint=True) == []
-    assert declared.check({}, 0.0, 0.1, checkpoint=True)
-
-
 def test_newton_cg_begins_at_zero_where_sag_has_come_to_something_worse(monkeypatch):
     made = few_long_sequences()
     problem = made.problem(l2=0.1 / 12)

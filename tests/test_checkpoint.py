@@ -20,8 +20,12 @@ from crftrain.training import checkpoint
 from crftrain.training.learn import learn
 from crftrain.training.strength import Strength
 
-RESUMABLE = [name for name in optimizers.names() if optimizers.get(name).resumable]
 VARIANTS = [
+    ("hybrid", {}),
+    ("lbfgs", {}),
+    ("lbfgs", {"memory": 1}),
+    ("owlqn", {"memory": 2}),
+    ("mixing", {}),
     ("newton-cg", {}),
     ("newton-cg", {"hessian_share": 1.0, "pairs": 5.0}),
     ("sag", {}),
@@ -83,19 +87,21 @@ def test_training_goes_on_to_the_same_bits(asked, tmp_path, name, options, broke
     assert model_bytes(asked(name, options, passes=6, resume=state)) == unbroken
 
 
+@pytest.mark.parametrize("broken_at", [2, 12])
 @pytest.mark.parametrize("l1", ["0.02", "0.5/n"])
-def test_training_with_l1_goes_on_to_the_same_bits(asked, tmp_path, l1):
+@pytest.mark.parametrize("name", ["owlqn", "saga"])
+def test_training_with_l1_goes_on_to_the_same_bits(asked, tmp_path, name, l1, broken_at):
     state, penalty = str(tmp_path / "state.npz"), {"l1s": Strength.parse_list(l1)}
-    unbroken = model_bytes(asked("saga", passes=6, **penalty))
-    model_bytes(asked("saga", passes=2, checkpoint=state, **penalty))
-    assert model_bytes(asked("saga", passes=6, resume=state, **penalty)) == unbroken
+    unbroken = model_bytes(asked(name, passes=16, **penalty))
+    model_bytes(asked(name, passes=broken_at, checkpoint=state, **penalty))
+    assert model_bytes(asked(name, passes=16, resume=state, **penalty)) == unbroken
 
 
 @pytest.mark.parametrize(
     "name, kind_name",
     [
         (name, kind_name)
-        for name in RESUMABLE
+        for name in optimizers.names()
         for kind_name in ("pair attributes", "real values", "no transitions", "many labels", "one label")
         if (name, kind_name) != ("gis", "real values")  # which takes no values < 0
     ],
@@ -131,7 +137,7 @@ def test_what_measurements_taught_is_kept(asked, tmp_path):
         assert model_bytes(asked("sag", tol=1e-5, passes=300, resume=state)) == unbroken
 
 
-@pytest.mark.parametrize("name", RESUMABLE)
+@pytest.mark.parametrize("name", optimizers.names())
 @pytest.mark.parametrize("patience", [None, 2, 3])
 def test_held_out_scores_and_patience_are_kept(asked, tmp_path, dev_file, name, patience):
     state, dev = str(tmp_path / "state.npz"), {"dev": str(dev_file), "patience": patience}
@@ -219,7 +225,7 @@ def test_the_last_strength_of_a_path_goes_on_to_the_same_bits(asked, tmp_path):
 # ---- by the command line
 
 
-@pytest.mark.parametrize("name", RESUMABLE)
+@pytest.mark.parametrize("name", optimizers.names())
 def test_by_the_command_line(crftrain, train_file, tmp_path, name):
     def run(model, passes, *options):
         ended = crftrain("learn", "-q", "-a", name, "--passes", passes, "--tol", 0, "-m", model, *options, "train.txt")
@@ -250,10 +256,7 @@ def test_a_terminated_process_can_be_resumed(process, crftrain, tmp_path):
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
-KEEPING = [name for name in optimizers.names() if optimizers.get(name).optimiser.resumable]
-
-
-@pytest.mark.parametrize("name", KEEPING)
+@pytest.mark.parametrize("name", optimizers.names())
 def test_a_run_that_had_ended_ends_again_at_once(asked, name):
     """Killed between its last checkpoint and its model: no step more, the same bytes."""
     common = {"passes": 3, "tol": 1e-9}
@@ -497,7 +500,7 @@ def misfit(settings):
     return False
 
 
-@pytest.mark.parametrize("name", KEEPING)
+@pytest.mark.parametrize("name", optimizers.names())
 def test_no_array_of_a_checkpoint_is_believed(asked, tmp_path, name):
     """A type, a shape or a number that the algorithm has not: refused, or harmless. Nothing else, and never a wild pointer."""
     more = {"l1s": Strength.parse_list("1/n")} if name == "sgd-l1" else {}

@@ -21,6 +21,7 @@ from crftrain import CRF
 from crftrain.chain.sharded import sharded
 from crftrain.cluster import worker
 from crftrain.cluster.engine import Engine
+from crftrain.cluster.watch import Watch
 from crftrain.errors import CrftrainError, DataError, SettingsError
 from crftrain.training.events import Observer
 from crftrain.training.learn import learn
@@ -114,6 +115,52 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_round_costs_no_bit(train_fil
     assert (tmp_path / "one.bin").read_bytes() == (tmp_path / "two.bin").read_bytes()
 
 
+def test_a_worker_that_was_killed_comes_back_however_long_it_takes():
+    import dask
+
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "100 ms"}), connect(1, timeout=30) as cluster:
+        os.kill(*pids(cluster).values(), signal.SIGKILL)
+        for _ in range(SECONDS):
+            time.sleep(0.5)
+            cluster.sync(cluster.watch.look)
+            if cluster.watch.living and pids(cluster):
+                break
+        assert pids(cluster)
+
+
+class Looked:
+    """A client whose scheduler answers at once that it has these workers, or does not answer."""
+
+    status = "running"
+
+    def __init__(self, *workers):
+        self.scheduler, self.workers = self, workers
+        self.address = "tcp://nowhere:1"
+
+    async def identity(self, n_workers):
+        if self.workers is None:
+            raise ConnectionError("nobody there")
+        return {"workers": {address: {"last_seen": time.monotonic()} for address in self.workers}}
+
+
+@pytest.mark.parametrize("workers", [(), None])
+def test_time_in_which_nobody_looked_is_no_time_without_workers_or_an_answer(monkeypatch, workers):
+    async def looks(pauses):
+        watch = Watch(client, timeout=8.0)
+        for pause in pauses:
+            now[0] += pause
+            await watch.look()
+            if watch.deserted > watch.timeout:
+                raise CrftrainError("nowhere", "no worker")
+
+    client, now = Looked(), [100.0]
+    client.workers = workers
+    monkeypatch.setattr("crftrain.cluster.watch.time.monotonic", lambda: now[0])
+    asyncio.run(looks([1.0, 3600.0, 1.0]))
+    with pytest.raises(CrftrainError):
+        asyncio.run(looks([1.0] * 10))
+
+
 def test_a_worker_that_hangs_counts_as_dead_after_the_time_out(train_file, tmp_path, expected):
     with connect(2, timeout=2) as cluster:
         hung = next(iter(pids(cluster).values()))
@@ -137,14 +184,16 @@ def scheduler_of(tmp_path, workers):
     return where, started
 
 
-def test_a_lost_scheduler_is_status_1_and_the_checkpoint_leads_to_the_same_bytes(train_file, tmp_path, process):
+@pytest.mark.parametrize("algorithm", ["newton-cg", "lbfgs", "mixing"])
+def test_a_lost_scheduler_is_status_1_and_the_checkpoint_leads_to_the_same_bytes(cluster, train_file, tmp_path, process, algorithm):
     where, started = scheduler_of(tmp_path, 1)
     try:
         until = time.monotonic() + 30
         while not os.path.exists(where) and time.monotonic() < until:
             time.sleep(0.1)
-        own = ["learn", "-a", "newton-cg", "--checkpoint", "state", "--checkpoint-every", 1, "-m", "two.bin", train_file]
-        found = process(*own, "--workers", "scheduler.json", "--worker-timeout", 3, "-v", "--passes", 1000, "--tol", 0)
+        own = ["learn", "-a", algorithm, "--checkpoint", "state", "--checkpoint-every", 1, "-m", "two.bin", train_file]
+        own += ["--workers", "scheduler.json", "--shards", 2, "--worker-timeout", 3]
+        found = process(*own, "-v", "--passes", 1000, "--tol", 0)
         for line in found.stderr:
             if b"iteration 2 " in line:
                 started[0].kill()
@@ -156,10 +205,13 @@ def test_a_lost_scheduler_is_status_1_and_the_checkpoint_leads_to_the_same_bytes
         for child in started:
             child.kill()
             child.wait()
-    whole = settings(train_file, tmp_path / "whole.bin", algorithm="newton-cg", tol=0.0, passes=15)
-    learn(whole)
+    whole = settings(train_file, tmp_path / "whole.bin", algorithm=algorithm, tol=0.0, passes=15)
+    there = {}
+    if algorithm == "mixing":  # whose bytes are those of the same cuts
+        whole, there = replace(whole, workers=2, shards=2), {"cluster": cluster}
+    learn(whole, **there)
     assert json.loads(np.load(tmp_path / "state")["counters"].item())["iteration"] < 15
-    learn(replace(whole, model=str(tmp_path / "two.bin"), resume=str(tmp_path / "state")))
+    learn(replace(whole, model=str(tmp_path / "two.bin"), resume=str(tmp_path / "state")), **there)
     assert (tmp_path / "two.bin").read_bytes() == (tmp_path / "whole.bin").read_bytes()
 
 

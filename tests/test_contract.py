@@ -46,7 +46,7 @@ def test_a_path_that_is_stopped_early_tells_the_objective_of_the_whole(name):
 # ---- what is declared, and nothing is looked for
 
 
-CAPABILITIES = {"resumable": ("state", "restore"), "movable": ("move_to",), "streams": ("take_in", "settled", "resized")}
+CAPABILITIES = {"movable": ("move_to",), "streams": ("take_in", "settled", "resized")}
 
 
 def begun(name, made=None, l2=1.0, **options):
@@ -67,15 +67,9 @@ def test_what_is_declared_is_there_and_nothing_else_is(name):
         assert getattr(type(optimiser), capability) == getattr(declared.optimiser, capability)
         for method in methods:
             assert (getattr(type(optimiser), method) is not getattr(Optimiser, method)) >= getattr(optimiser, capability), method
-    assert (declared.online, declared.streams, declared.resumable, declared.gap) == tuple(
-        getattr(declared.optimiser, fact) for fact in ("online", "streams", "resumable", "gap")
+    assert (declared.online, declared.streams, declared.gap) == tuple(
+        getattr(declared.optimiser, fact) for fact in ("online", "streams", "gap")
     )
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if not optimizers.get(name).resumable])
-def test_who_cannot_be_resumed_has_no_state(name):
-    with pytest.raises(NotImplementedError):
-        begun(name).state()
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if optimizers.get(name).optimiser.movable])
@@ -164,7 +158,6 @@ REFUSED = [
     ("sgd", {"schedule": "inverse"}, (1.0, 0.0), {"stream": True}, "--schedule inverse"),
     ("ngd", {"update": "u1", "transform": "erf"}, (1.0, 0.0), {}, "--update u1"),
     ("sag", {}, (1.0, 0.0), {"stream": True}, "sag cannot learn from a stream; these can: psa, sgd"),
-    ("lbfgs", {}, (1.0, 0.0), {"checkpoint": True}, "lbfgs cannot be resumed"),
     ("lbfgs", {}, (1.0, 1.0), {}, "lbfgs cannot solve --l1; these can: "),
     ("oeg", {}, (0.0, 0.0), {}, "oeg needs --lambda above 0"),
     ("ap", {}, (1.0, 0.0), {}, "ap has no penalty"),
@@ -198,7 +191,6 @@ def test_options_that_do_not_go_together_make_no_optimiser():
         ("-a", "sgd", "--no-average", "--average-from", "2"),
         ("-a", "sgd", "--lambda", "0", "--schedule", "pegasos"),
         ("-a", "ngd", "--update", "u1", "--transform", "erf"),
-        ("-a", "lbfgs", "--checkpoint", "state"),
         ("-a", "sgd", "--stream", "--lambda", "0.1", "--schedule", "inverse"),
     ],
 )

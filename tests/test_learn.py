@@ -48,6 +48,12 @@ class Wanderer(Optimiser):
         self.objective.value(self.w)
         return Step(10.0, exact=False)
 
+    def state(self):
+        return {"w": self.w}
+
+    def restore(self, state):
+        self.w[:] = state["w"]
+
 
 def wanderer(**changes):
     solves = frozenset({"l2", "l1", "no-l2"})

@@ -1,12 +1,18 @@
 """Shards that learn alone, are averaged, and go on together."""
 
+from functools import partial
+from itertools import pairwise
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from problems import kind, larger
 
 from crftrain import optimizers
-from crftrain.chain.sharded import sharded
-from crftrain.optimizers.batch.mixing import alone
+from crftrain.chain.shard import Shard
+from crftrain.chain.sharded import Inline, sharded
+from crftrain.optimizers.batch import mixing
+from crftrain.optimizers.batch.mixing import alone, solved
 from crftrain.optimizers.descent import sgd
 from crftrain.training.proof import Goal, Prover
 
@@ -25,54 +31,140 @@ def cut(data, *cuts, **options):
 def test_in_one_piece_a_round_is_sgd():
     data = larger()
     problem = data.problem(l2=0.01)
-    found, _ = alone(problem, np.zeros(problem.n_features), 0, 7, 2)
     plain = sgd.ALGORITHM.make(problem, np.zeros(problem.n_features), np.random.default_rng([7, 0]), **sgd.ALGORITHM.defaults())
     for _ in range(2):
         plain.step()
-    np.testing.assert_array_equal(found, plain.solution())
-    np.testing.assert_array_equal(problem.mixed(alone, np.zeros(problem.n_features), 7, 2)[0], found)
+    np.testing.assert_array_equal(problem.apart(alone, np.zeros(problem.n_features), 7, 2)[0], plain.solution())
 
 
-def numbered_by_shard(problem, w, k, l2):
-    assert problem.l2 == l2
-    return np.full_like(w, k + 1.0), k
+def numbered_by_shard(part, w):
+    assert part.l2 == 0.25
+    return part.share * (part.k + 1), part.k, 0
 
 
 @pytest.mark.parametrize("name", ["plain", "pair attributes", "full", "real values"])
-def test_a_weight_is_the_mean_over_the_tokens_that_have_its_attribute(name):
+def test_a_share_is_of_the_tokens_that_have_the_attribute(name):
     data = kind(name, seed=3)
     corpus, layout, n = data.corpus, data.layout, data.corpus.n_sequences
     problem = sharded(corpus, layout, np.array([0, 1, 1, n]), l2=0.25)
-    mixed, said = problem.mixed(numbered_by_shard, np.zeros(layout.n_features), 0.25)
+    mixed, said = problem.apart(numbered_by_shard, np.zeros(layout.n_features))
     assert said == [0, 1, 2]
     shard = np.repeat(np.searchsorted([1, 1, n], np.arange(n), "right"), np.diff(corpus.seq)) + 1.0  # of each token
     for a in range(layout.n_attributes):
         tokens = np.repeat(shard, np.diff(corpus.nodes.ptr))[corpus.nodes.attr == a]
-        np.testing.assert_allclose(mixed[layout.ptr[a] : layout.ptr[a + 1]], tokens.mean() if len(tokens) else 0, rtol=1e-15)
-    np.testing.assert_allclose(mixed[layout.transitions], shard.mean(), rtol=1e-15)
+        np.testing.assert_allclose(mixed[layout.ptr[a] : layout.ptr[a + 1]], tokens.mean() if len(tokens) else 0, rtol=1e-14)
+    np.testing.assert_allclose(mixed[layout.transitions], shard.mean(), rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["plain", "pair attributes", "real values", "full"])
+@pytest.mark.parametrize("cuts", [(), (2,), (1, 3)])
+def test_what_shards_make_of_a_vector_is_the_sum_of_their_inverses(name, cuts):
+    """Against dense matrices."""
+    data = kind(name, seed=5)
+    corpus, layout, n, l2 = data.corpus, data.layout, data.corpus.n_sequences, 0.3
+    problem, w = sharded(corpus, layout, np.array([0, *cuts, n]), l2=l2), 0.5 * data.weights(2)
+    matrix, g = problem.curvature(), np.empty(layout.n_features)
+    problem.value_and_gradient(w, g, keep=matrix)
+    q, expected = np.random.default_rng(4).normal(size=len(w)), np.zeros(len(w))
+    tokens = [share_of(problem, k) for k in range(len(cuts) + 1)]
+    for k, own in enumerate(tokens):
+        H, R = hessian(problem, k, matrix), np.sqrt(own / np.maximum(sum(tokens), 1))
+        here = R > 0
+        H = H[np.ix_(here, here)] / np.outer(R[here], R[here]) + l2 * np.eye(here.sum())
+        expected[here] += R[here] * np.linalg.solve(H, R[here] * q[here])
+    found, products = problem.apart(partial(solved, fall=1e-10), q, 500, matrix=matrix)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+    assert 0 < max(products) <= 500
+
+
+def share_of(problem, k):
+    out = np.zeros(problem.n_features)
+    problem.shares[k].scatter(problem.engine.shards[k].tokens(), out)
+    return out
+
+
+def hessian(problem, k, matrix):
+    """What shard k adds to it, in the numbers of the whole."""
+    share, own = problem.shares[k], problem.engine.shards[k].matrices[matrix.name]
+    H = np.zeros((problem.n_features, problem.n_features))
+    for e, row in zip(np.eye(problem.n_features), H, strict=True):
+        column = np.empty(share.layout.n_features)
+        own.times(share.gather(e), column)
+        share.scatter(column, row)
+    return H
+
+
+def run(problem, name, distance, **options):
+    """(steps, their objectives, w) until the distance is proved."""
+    algorithm, w = optimizers.get(name), np.zeros(problem.n_features)
+    optimiser = algorithm.make(problem, w, np.random.default_rng(1), **{**algorithm.defaults(), **options})
+    prover, found = Prover(problem, optimiser, Goal(distance=distance)), []
+    while not prover.converged:
+        found.append(prover.look(optimiser.step(), w))
+        assert not found[-1].done
+    return found, w
 
 
 def test_the_optimum_is_that_of_the_whole_in_fewer_rounds():
     data = larger(sequences=200, attributes=300)
-    n, found = data.corpus.n_sequences, []
-    for name, options in (("lbfgs", {}), ("mixing", {})):
-        problem, algorithm = cut(data, 40, 111), optimizers.get(name)
-        w = np.zeros(problem.n_features)
-        optimiser = algorithm.make(problem, w, np.random.default_rng(1), **{**algorithm.defaults(), **options})
-        prover, steps = Prover(problem, optimiser, Goal(distance=1e-6)), 0
-        while not prover.converged:
-            prover.look(optimiser.step(), w)
-            steps += 1
-        found.append((steps, data.problem(l2=1 / n).value(w)))
-    assert found[0][1] == pytest.approx(found[1][1], rel=2e-6)
-    assert found[1][0] < found[0][0]
+    problem = data.problem(l2=1 / data.corpus.n_sequences)
+    (plain, w), (mixed, v), (first, u) = (
+        run(cut(data, 40, 111), name, 1e-6, **options) for name, options in (("lbfgs", {}), ("mixing", {}), ("mixing", {"products": 0}))
+    )
+    assert problem.value(v) == pytest.approx(problem.value(w), rel=2e-6)
+    assert problem.value(u) == pytest.approx(problem.value(w), rel=2e-6)
+    assert 2 * len(mixed) < len(first) < len(plain)
+
+
+def test_after_the_start_the_objective_never_rises():
+    data = larger(sequences=200, attributes=300)
+    steps, _ = run(cut(data, 40, 111), "mixing", 1e-7)
+    exact = [step.objective for step in steps if step.exact]
+    assert len(exact) > 5 and all(later <= before for before, later in pairwise(exact))
+
+
+@pytest.mark.parametrize("answer", [lambda q: -q, lambda q: np.zeros_like(q), lambda q: np.full_like(q, np.nan)])
+def test_where_shards_lead_uphill_it_goes_on_without_them(monkeypatch, answer):
+    data = larger(sequences=60)
+    monkeypatch.setattr(mixing, "solved", lambda part, q, most: (answer(q), 1, 1))
+    _, w = run(cut(data, 20), "mixing", 1e-6)
+    _, v = run(cut(data, 20), "lbfgs", 1e-6)
+    problem = data.problem(l2=1 / 60)
+    assert problem.value(w) == pytest.approx(problem.value(v), rel=2e-6)
+
+
+class Forgetful(Inline):
+    """Makes a shard anew before each question, and tells it what it was told."""
+
+    asked = 0
+
+    def __init__(self, recipes):
+        super().__init__([Shard(*recipe) for recipe in recipes])
+        self.recipes = recipes
+
+    def map(self, method, arguments):
+        self.asked += 1
+        k = self.asked % len(self.shards)
+        if self.asked > 2:
+            self.shards[k] = Shard(*self.recipes[k])
+            for told, own in self.recalled(k):
+                getattr(self.shards[k], told)(*own)
+        return super().map(method, arguments)
+
+
+def test_a_shard_that_is_made_anew_changes_no_bit():
+    data = larger()
+    where = SimpleNamespace(place=lambda make, recipes: Forgetful(recipes), threads=1)
+    (steps, w), (others, v) = (run(cut(data, 20, 50, cluster=cluster), "mixing", 1e-6) for cluster in (None, where))
+    assert [step.objective for step in steps] == [step.objective for step in others] and len(steps) > 6
+    np.testing.assert_array_equal(w, v)
 
 
 def test_the_same_shards_give_the_same_bytes_on_any_number_of_threads():
     data, found = larger(), []
     for threads in (1, 3):
         optimiser, w = made(cut(data, 20, 20, 50, threads=threads))
-        for _ in range(6):
+        for _ in range(9):
             optimiser.step()
         found.append(w)
     np.testing.assert_array_equal(*found)

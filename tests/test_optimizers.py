@@ -270,12 +270,10 @@ def test_weights_that_are_no_numbers_are_an_error(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_algorithm_that_keeps_state_goes_on_with_the_same_bits(name):
+def test_another_with_its_state_goes_on_with_the_same_bits(name):
     made, penalties = larger(), default_penalties(name)
     rng, another = np.random.default_rng(1), np.random.default_rng(2)
     _, _, opt = start(name, made, penalties, rng=rng)
-    if not opt.resumable:
-        return
     opt.step()
     state = {key: np.copy(array) for key, array in opt.state().items()}
     _, _, other = start(name, made, penalties, rng=another)

@@ -60,6 +60,12 @@ class FakeOptimiser(Optimiser):
         self.objective.passes += self.passes
         return self.steps.pop(0) if len(self.steps) > 1 else self.steps[0]
 
+    def state(self):
+        return {"w": self.w}
+
+    def restore(self, state):
+        self.w[:] = state["w"]
+
 
 def run(steps, *monitors, tol=0.01, trace=False, first_gap=1.0, measured=(), **options):
     problem = FakeProblem(first_gap, measured)

@@ -45,6 +45,7 @@ from ._occurrence_list import list_weights, listed_bytes
 from ._order_free import limit
 from ._parts import even_work
 from .memory import fitting
+from .objective import Apart
 from .rounding import Rounding
 from .threads import in_threads
 from ..errors import TrainingError
@@ -126,9 +127,9 @@ cdef class Problem(Measures):
             keep.end(w, &self.scorer.W)
         return top
 
-    def mixed(self, function, w, *arguments, passes=0):
-        """What function(problem, w, 0, ...) makes of the weights, and what it says besides; it takes so many passes."""
-        found, said = function(self, w.copy(), 0, *arguments)
+    def apart(self, function, v, *arguments, matrix=None):
+        """What function(Apart, v, ...) makes of v, and what it says besides: there is no other shard."""
+        found, said, passes = function(Apart(self, 0.0, 1.0, 0, matrix), v.copy(), *arguments)
         self.passes += passes
         return found, [said]
 

@@ -7,7 +7,7 @@ the sequences themselves asks for more than this, and says so (Optimiser.shards)
 """
 
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,6 +23,16 @@ class Matrix(Protocol):
 
     def times(self, v: np.ndarray, out: np.ndarray) -> None:
         """out = the product with v."""
+
+
+class Apart(NamedTuple):
+    """What a shard knows that is asked to work on its own."""
+
+    problem: "Objective"
+    l2: float  # what the problem lacks of it
+    share: np.ndarray | float  # of each weight: its tokens here, of those in all shards
+    k: int  # which shard
+    matrix: "Matrix | None"  # its part of one
 
 
 class Objective(Protocol):
@@ -77,5 +87,5 @@ class Objective(Protocol):
     def exact_objective(self, w: np.ndarray) -> float:
         """The objective at w, l1 term and all, for monitors: not counted as a pass."""
 
-    def mixed(self, function, w: np.ndarray, *arguments, passes: int = 0) -> tuple[np.ndarray, list]:
-        """(What function(problem, w_k, k, ...) makes of the weights in each shard, averaged by tokens; what it says besides)."""
+    def apart(self, function, v: np.ndarray, *arguments, matrix: "Matrix | None" = None) -> tuple[np.ndarray, list]:
+        """(The sum of what function(Apart, v_k, ...) makes in each shard, what it says besides in each); its third answer are passes."""

@@ -17,6 +17,7 @@ from ..text.rare import occurrences
 from ._blocks import row_attributes
 from ._parts import add_named, take_named
 from ._problem import Problem
+from .objective import Apart
 
 
 class Share:
@@ -99,10 +100,13 @@ class Shard:
             counts.append(np.repeat(occurrences(corpus.pairs, len(layout.pair_ptr) - 1), np.diff(layout.pair_ptr)))
         return np.concatenate(counts).astype(np.float64)
 
-    def alone(self, function, w, k, l2, *arguments):
-        """(tokens of each weight times what function(problem, w, k, ...) makes of the weights, what it says besides)."""
-        found, said = function(self.problem.at(l2=l2, l1=0.0), w, k, *arguments)
-        return found * self.tokens(), said
+    def weigh(self, tokens):
+        """Learn how many tokens of all shards have the attribute of each weight."""
+        self.share = np.divide(self.tokens(), tokens, out=np.zeros_like(tokens), where=tokens > 0)
+
+    def apart(self, function, v, k, l2, name, *arguments):
+        """What function(Apart, v, ...) makes of v, what it says besides, and its passes."""
+        return function(Apart(self.problem, l2, self.share, k, name and self.matrices[name]), v, *arguments)
 
     def cancel(self):
         self.problem.cancel()

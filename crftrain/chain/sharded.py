@@ -132,21 +132,26 @@ class Sharded(Measures):
         """The Hessian's diagonal at w, about."""
         return ShardedMatrix(self, w, diagonal=True)
 
-    def mixed(self, function, w, *arguments, passes=0):
-        """What function(problem, w_k, k, ...) makes of the weights in each shard, averaged by tokens; and what it says besides."""
-        if self.tokens is None:
-            self.tokens = np.zeros(len(w))
-            for share, own in zip(self.shares, self.each("tokens"), strict=True):
-                share.scatter(own, self.tokens)
-            np.maximum(self.tokens, 1, out=self.tokens)
-        told = [(function, share.gather(w), k, self.l2, *arguments) for k, share in enumerate(self.shares)]
-        out, said = np.zeros(len(w)), []
-        for share, (own, more) in zip(self.shares, self.engine.map("alone", told), strict=True):
+    def apart(self, function, v, *arguments, matrix=None):
+        """(The sum of what function(Apart, v_k, ...) makes in each shard, [what it says besides]); it tells its passes too."""
+        self._weigh()
+        name = matrix and matrix.name
+        told = [(function, share.gather(v), k, self.l2, name, *arguments) for k, share in enumerate(self.shares)]
+        out, said = np.zeros(len(v)), []
+        for share, size, (own, more, passes) in zip(self.shares, self.sizes, self.engine.map("apart", told), strict=True):
             share.scatter(own, out)
             said.append(more)
-        out /= self.tokens
-        self.passes += passes
+            self.passes += passes * int(size) * self.scale
         return out, said
+
+    def _weigh(self):
+        """Who has how much of each weight's tokens: asked and told once."""
+        if self.tokens is None:
+            tokens = np.zeros(self.n_features)
+            for share, own in zip(self.shares, self.each("tokens"), strict=True):
+                share.scatter(own, tokens)
+            self.tokens = np.maximum(tokens, 1)
+            self.engine.map("weigh", self._parts(self.tokens))
 
     def list_weights(self):
         self.listed = True
@@ -156,6 +161,8 @@ class Sharded(Measures):
         """What shard k has to be told when it is made anew."""
         if self.listed:
             yield "list_weights", ()
+        if self.tokens is not None:
+            yield "weigh", (self.shares[k].gather(self.tokens),)
         for matrix in list(self.matrices.values()):
             yield from matrix.recalled(k)
 

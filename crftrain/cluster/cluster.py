@@ -22,6 +22,7 @@ MEGABYTE = 1 << 20
 UNSEEN = {"dashboard": False, "dashboard_address": ":0"}  # nobody looks, and 8787 may be taken
 ALONE = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"  # Ctrl-C reaches all of a terminal's processes, and one decides
 CONFIGURATION = {  # of our own workers: no shard is Dask's to spill, nothing is moved about, nobody is killed for the memory it takes
+    "distributed.deploy.lost-worker-timeout": "365 days",  # 15 s after a loss Dask gives up who is away just then, maybe lost once more
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,

@@ -63,7 +63,6 @@ class Optimiser(ABC):
     """
 
     online = False  # its steps descend from whatever w is: `update` can use it on new sequences alone
-    resumable = False  # state() and restore(): it can be stopped, and goes on to the same bits
     movable = False  # move_to(): it takes what it knows along to another strength
     streams = False  # take_in(), settled(), resized(): it learns from sequences that are not its objective's
     shards = False  # it asks the objective for what Objective promises, no more: never for single sequences
@@ -92,19 +91,19 @@ class Optimiser(ABC):
         """Of the smooth part at solution(), where the last step is exact and had it; not to be changed."""
         return None
 
-    # ---- resumable
+    # ---- it can be stopped, and goes on to the same bits
 
+    @abstractmethod
     def state(self) -> dict[str, np.ndarray]:
         """All that the next step depends on beside rng."""
-        raise NotImplementedError
 
     def state_shapes(self) -> dict[str, tuple]:
         """{name: (dtype, shape)} of what state() has that is not always there, has a length that varies (None), or may be infinite."""
         return {}
 
+    @abstractmethod
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Go on from there; a ValueError where a number is out of its range. Types and shapes have been looked at."""
-        raise NotImplementedError
 
     # ---- movable
 
@@ -160,7 +159,6 @@ class Algorithm:
 
     online = property(lambda self: self.optimiser.online)
     streams = property(lambda self: self.optimiser.streams)
-    resumable = property(lambda self: self.optimiser.resumable)
     gap = property(lambda self: self.optimiser.gap)
 
     def option(self, name):
@@ -169,13 +167,11 @@ class Algorithm:
     def defaults(self):
         return {option.name: option.default for option in self.options}
 
-    def check(self, options, l2, l1, *, stream=False, checkpoint=False) -> list[str]:
+    def check(self, options, l2, l1, *, stream=False) -> list[str]:
         """What speaks against these options and strengths (0, or not), and what else is wanted; [] where nothing does. Needs no data."""
         found = self._unsolved(l2, l1)
         if stream and not self.streams:
             found.append(f"{self.name} cannot learn from a stream{_able(lambda other: other.streams)}")
-        if checkpoint and not self.resumable:
-            found.append(f"{self.name} cannot be resumed, so it writes no checkpoint{_able(lambda other: other.resumable)}")
         return found + [str(CrftrainError(*refusal)) for refusal in self.refuse({**self.defaults(), **options}, l2, l1, stream)]
 
     def _unsolved(self, l2, l1):

@@ -346,8 +346,7 @@ class Settings:
 
     def _odd_algorithm(self):
         for l2, l1 in self.points:
-            checkpoint = bool(self.checkpoint or self.resume)
-            yield from self.algorithm.check(self.options, l2.number, l1.number, stream=self.stream, checkpoint=checkpoint)
+            yield from self.algorithm.check(self.options, l2.number, l1.number, stream=self.stream)
         if self.rules and not self.algorithm.constrained:
             able = _able(lambda algorithm: algorithm.constrained)
             yield f"{self.algorithm.name} cannot learn over legal labellings alone; these can: {able}"

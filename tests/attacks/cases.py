@@ -151,7 +151,7 @@ class Texts:
 
 
 class Checkpoints:
-    """Checkpoints of all resumable algorithms, an array or a counter changed."""
+    """Checkpoints of all algorithms, an array or a counter changed."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -175,7 +175,7 @@ class Checkpoints:
         return self.kept[name]
 
     def case(self, rng):
-        name = rng.choice([name for name in optimizers.names() if optimizers.get(name).resumable])
+        name = rng.choice(optimizers.names())
         arrays, place = dict(self.arrays(name)), self.folder / "spoilt.npz"
         for key in rng.sample(sorted(arrays), rng.choice((1, 1, 2))):
             if key in ("run", "counters"):

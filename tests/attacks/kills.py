@@ -30,7 +30,7 @@ TASKS = ("learn", "checkpoint", "update", "stream", "compare")
 
 def tasks():
     """All pairs (task, algorithm that can do it)."""
-    can = {"learn": "solves", "checkpoint": "resumable", "update": "online", "stream": "streams", "compare": "solves"}
+    can = {"learn": "solves", "checkpoint": "solves", "update": "online", "stream": "streams", "compare": "solves"}
     return [(task, name) for task in TASKS for name in optimizers.names() if getattr(optimizers.get(name), can[task]) is not False]
 
 

@@ -55,7 +55,7 @@ SEEN = {"pace_seen": (np.float64, (5,))}  # infinite before the first look
 class Remembering(Optimiser):
     """What remembers gradients to reduce the variance of its steps: it bounds the optimum by them, and keeps them for another strength."""
 
-    resumable = movable = True
+    movable = True
 
     def lower_bound(self):
         """By the distributions whose gradients are remembered."""

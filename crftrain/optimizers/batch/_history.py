@@ -9,7 +9,7 @@ Both go by pieces that fit the cache, in threads (_long).
 import numpy as np
 
 from ..base import within
-from ._compiled import combine, exchange, products
+from ._compiled import combine, dot, exchange, products
 
 
 class History:
@@ -51,6 +51,13 @@ class History:
     def state(self):
         return {"pairs": self.rows, "products": self.gram, "place": np.array([self.count, self.next])}
 
+    def tidied(self):
+        """The same without what scratch holds, which may be any number."""
+        free = [row for row in range(self.m) if (self.next - 1 - row) % self.m >= self.count]
+        rows = [*free, *(self.m + row for row in free)]
+        self.rows[rows] = self.gram[rows] = self.gram[:, rows] = 0
+        return self.state()
+
     def restore(self, state):
         self.rows[:], self.gram[:] = state["pairs"], state["products"]
         self.count, self.next = map(int, within(state, "place", 0, self.m))
@@ -61,11 +68,14 @@ class History:
         if self.count:
             self.with_g = self._products((g,))[0]
 
-    def direction(self, g, out):
-        """out = -H g, for the g of the last add or meet; returns the slope g . out."""
+    def direction(self, g, out, inner=None):
+        """out = -H g, for the g of the last add or meet; returns the slope g . out. inner(q): H without pairs, times q."""
         if not self.count:
             np.negative(g, out=out)
-            return -float(g @ g)
+            if inner is None:
+                return -float(g @ g)
+            out[:] = inner(out)
+            return dot(g, out, self.threads)
         newest_first = [(self.next - 1 - k) % self.m for k in range(self.count)]
         m, gram = self.m, self.gram
         c, c_g = np.zeros(2 * m), -1.0
@@ -73,6 +83,8 @@ class History:
         for i in newest_first:
             alpha[i] = (gram[i] @ c + c_g * self.with_g[i]) / gram[i, m + i]
             c[m + i] -= alpha[i]
+        if inner is not None:
+            return self._through(inner, newest_first, alpha, c, g, out)
         i = newest_first[0]
         scale = gram[i, m + i] / gram[m + i, m + i]
         c *= scale
@@ -80,6 +92,16 @@ class History:
         for i in reversed(newest_first):
             c[i] += alpha[i] - (gram[m + i] @ c + c_g * self.with_g[m + i]) / gram[i, m + i]
         return combine(c, self.rows, c_g, g, out, self.threads)
+
+    def _through(self, inner, newest_first, alpha, c, g, out):
+        """The same with another matrix in the middle: its products with the pairs have to be learnt."""
+        combine(c, self.rows, -1.0, g, out, self.threads)
+        r = inner(out)
+        with_r, c, m = self._products((r,))[0], np.zeros(2 * self.m), self.m
+        for i in reversed(newest_first):
+            c[i] += alpha[i] - (self.gram[m + i] @ c + with_r[m + i]) / self.gram[i, m + i]
+        combine(c, self.rows, 1.0, r, out, self.threads)
+        return dot(g, out, self.threads)
 
     def _products(self, vectors):
         """[vectors] [rows]', of the rows that pairs have, with the one in scratch."""

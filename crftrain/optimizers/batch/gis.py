@@ -40,7 +40,7 @@ GAMMAS = {
 
 
 class Gis(Optimiser):
-    resumable = shards = True
+    shards = True
 
     def __init__(self, objective, w, rng, *, update, acceleration, gamma):
         super().__init__(objective, w, rng)

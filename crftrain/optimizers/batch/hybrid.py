@@ -19,10 +19,12 @@ Reference: Friedlander and Schmidt 2012, section 4 and 5.
 
 import math
 
+import numpy as np
+
 from ...chain._problem import Problem
 from ...errors import TrainingError
 from ..average._shared import vectors
-from ..base import Algorithm, Option, Step
+from ..base import Algorithm, Option, Step, counted, within
 from . import lbfgs
 from ._linesearch import armijo, strong_wolfe
 
@@ -66,10 +68,27 @@ class Hybrid(lbfgs.LBFGS):
         if not math.isfinite(self.f):
             raise TrainingError(f"a batch of {self.size}", f"its loss is {self.f}", "weights of moderate size")
         self.history.meet(self.g)
+        self._look_at_batch()
+
+    def _look_at_batch(self):
         if self.size == self.n:
             self.part, self.search = self.objective, strong_wolfe
         else:
-            self.part = self._part(0, self.size)
+            self.part, self.search = self._part(0, self.size), armijo
+
+    def state(self):
+        """f and g too: of a batch they are what its growth has made of them."""
+        f = math.nan if self.f is None else self.f
+        return {**super().state(), "order": self.order, "batch": np.array([self.size]), "f": np.array(f), "g": self.g}
+
+    def restore(self, state):
+        self.order, self.size = within(state, "order", 0, self.n - 1), counted(state, "batch", self.n)
+        if (np.bincount(self.order, minlength=self.n) != 1).any():
+            raise ValueError("the order of the sequences")
+        self._look_at_batch()
+        super().restore(state)
+        self.f, self.g[:] = float(state["f"]), state["g"]
+        self.history.meet(self.g)
 
     def _part(self, begin, end):
         """The objective over sequences begin .. end - 1 of the permutation."""

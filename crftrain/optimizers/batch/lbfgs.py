@@ -30,7 +30,7 @@ class LBFGS(Optimiser):
 
     def step(self):
         if self.f is None:
-            self.f = self.part.value_and_gradient(self.w, self.g)
+            self.f = self._evaluate(self.w, self.g)
             if self.w.any():  # a warm start may be the optimum: no search where there is nothing to find
                 return Step(self.f, self.part.gap(self.w, self.g))
         if not self._search() and not (self.history.count and self._restart()):
@@ -40,28 +40,46 @@ class LBFGS(Optimiser):
     def gradient(self):
         return self.g
 
+    def state(self):
+        return {"w": self.w, **self.history.tidied()}
+
+    def restore(self, state):
+        self.w[:] = state["w"]
+        with self.objective.uncounted():
+            self.f = self._evaluate(self.w, self.g)
+        self.history.restore(state)
+        self.history.meet(self.g)
+
     def _restart(self):
         """Forget the pairs and try the gradient itself."""
         self.history.clear()
         return self._search()
 
+    def _evaluate(self, w, g):
+        return self.part.value_and_gradient(w, g)
+
+    def _direction(self, g, out):
+        """1), and how long a step is tried first; the slope."""
+        slope = self.history.direction(g, out)
+        return slope, 1.0 if self.history.count or not slope < 0 else (-slope) ** -0.5
+
     def _search(self):
         """1) and 2); False if no step length was found."""
-        part, w, g, d, threads = self.part, self.w, self.g, self.d, self.history.threads
-        fresh = not self.history.count
-        slope = self.history.direction(g, d)
+        w, g, d, threads = self.w, self.g, self.d, self.history.threads
+        slope, length = self._direction(g, d)
         if not slope < 0:
             return False
-        point, gradient = self.history.scratch
+        (point, gradient), trial = self.history.scratch, [0.0, 0.0]
 
         def phi(a):
             go(w, a, d, point, threads)
-            self.f_trial = part.value_and_gradient(point, gradient)
-            return self.f_trial, dot(gradient, d, threads)
+            trial[:] = self._evaluate(point, gradient), dot(gradient, d, threads)
+            return trial
 
-        if self.search(phi, self.f, slope, (-slope) ** -0.5 if fresh else 1.0) is None:
+        length = self.search(phi, self.f, slope, length)
+        if length is None:
             return False
-        self.f = self.f_trial
+        self.f, self.reached = trial[0], (length, slope, trial[1])
         self.history.advance(w, g)
         self.history.add(g)
         return True

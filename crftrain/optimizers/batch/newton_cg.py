@@ -61,7 +61,7 @@ def enough(k, decrease, gain, fall):
 
 
 class NewtonCG(Optimiser):
-    resumable = shards = True
+    shards = True
 
     def __init__(self, objective, w, rng, *, cache, hvp, hessian_share, precondition, pairs):
         super().__init__(objective, w, rng)

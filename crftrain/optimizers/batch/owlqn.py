@@ -48,8 +48,7 @@ class OWLQN(Optimiser):
 
     def step(self):
         if self.f is None:
-            self.f = self.objective.value_and_gradient(self.w, self.g) + self.objective.l1 * float(np.abs(self.w).sum())
-            subgradient(self.w, self.g, self.objective.l1, self.pg)
+            self._evaluate()
             if self.w.any():  # a warm start may be the optimum: no search where there is nothing to find
                 return Step(self.f, max_norm(self.pg))
         before, self.refused = self.f, 0
@@ -59,12 +58,34 @@ class OWLQN(Optimiser):
             self.everywhere = self.everywhere and not self._is_slow()
         return Step(self.f, max_norm(self.pg), done="" if searched else "no step lowers the objective any more: rounding")
 
+    def _evaluate(self):
+        """f, g and pg at w."""
+        self.f = self.objective.value_and_gradient(self.w, self.g) + self.objective.l1 * float(np.abs(self.w).sum())
+        subgradient(self.w, self.g, self.objective.l1, self.pg)
+
     def _is_slow(self):
         lowered, refused = self.recent[0][0] - self.f, sum(refused for _, refused in self.recent)
         return len(self.recent) == WINDOW and (lowered < WINDOW * SLOW * abs(self.f) or refused >= WINDOW / 2)
 
     def gradient(self):
         return self.g
+
+    def state(self):
+        recent = np.array(self.recent or [], float).reshape(-1, 2)
+        return {"w": self.w, "everywhere": np.array([self.everywhere]), "recent": recent, **self.history.tidied()}
+
+    def state_shapes(self):
+        return {"recent": (np.float64, (None, 2))}
+
+    def restore(self, state):
+        self.w[:] = state["w"]
+        with self.objective.uncounted():
+            self._evaluate()
+        self.history.restore(state)
+        self.history.meet(self.pg)
+        self.everywhere = bool(state["everywhere"][0])
+        if self.recent is not None:
+            self.recent.extend((float(before), float(refused)) for before, refused in state["recent"])
 
     def _restart(self):
         """Forget the pairs and try the subgradient itself."""

@@ -11,14 +11,11 @@ Nothing here looks at a clock or at what memory is free, so the same command has
 
 import math
 from collections import deque
-from dataclasses import replace
 
 import numpy as np
 
 from ...chain.sizes import sizes
-from ...errors import TrainingError
 from ..base import Algorithm, Optimiser, Option, counted
-from ..batch import owlqn
 from ._counts import ALGORITHMS, GIGABYTE, choose, memory, newton_options
 
 FIRST, WINDOW, SLOW, AGAIN, GOAL = 20, 10, 100, 3, 1e-3
@@ -35,7 +32,7 @@ def passes_left(seen, back, stuck):
 class Auto(Optimiser):
     """Another optimiser, and the decision which."""
 
-    resumable = movable = shards = True
+    movable = shards = True
 
     def __init__(self, objective, w, rng, *, max_memory):
         super().__init__(objective, w, rng)
@@ -105,8 +102,6 @@ class Auto(Optimiser):
         self.inner.move_to(objective)
 
     def state(self):
-        if not self.inner.resumable:
-            raise TrainingError("auto", f"{self.name}, which was chosen, cannot be resumed", "more --max-memory, or no --checkpoint")
         own = {"choice": np.array([NAMES.index(self.name)]), "seen": np.array(self.seen, float), "passes": np.array([self.passes])}
         return own | {f"inner_{name}": array for name, array in self.inner.state().items()}
 
@@ -129,18 +124,7 @@ class Auto(Optimiser):
         self.inner.restore({name.removeprefix("inner_"): array for name, array in state.items() if name.startswith("inner_")})
 
 
-class Choice(Algorithm):
-    def check(self, options, l2, l1, *, stream=False, checkpoint=False):
-        """What is chosen for l1 without lambda cannot be resumed."""
-        found = super().check(options, l2, l1, stream=stream, checkpoint=checkpoint)
-        return found + (owlqn_alone(l2, l1) if checkpoint and l1 and not l2 else [])
-
-
-def owlqn_alone(l2, l1):
-    return replace(owlqn.ALGORITHM, name="owlqn").check({}, l2, l1, checkpoint=True)
-
-
-ALGORITHM = Choice(
+ALGORITHM = Algorithm(
     summary="the default: sag where it is ahead, else newton-cg, lbfgs or owlqn, by counts and how the run goes",
     reference="the algorithms' own",
     solves=frozenset({"l2", "l1", "no-l2"}),

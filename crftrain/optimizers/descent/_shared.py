@@ -17,7 +17,7 @@ from ._schedule import GRID_PASSES, LOOKS, OWN, SAMPLE, calibrate, grid
 class Stochastic(Optimiser):
     """A step is a pass. `steps` makes the loop around the weights, an OrderedSteps."""
 
-    online = resumable = True
+    online = True
 
     def __init__(self, objective, w, rng, *, weights, schedule, eta, batch=1, steps=OrderedSteps):
         super().__init__(objective, w, rng)

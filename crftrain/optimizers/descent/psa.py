@@ -31,7 +31,7 @@ GAMMAS = {"component": ComponentRates, "1": ProjectedRate, "2": NormRate, "3": I
 
 
 class Psa(Optimiser):
-    online = resumable = streams = True
+    online = streams = True
 
     def __init__(self, objective, w, rng, *, gamma, period, batch, eta, shuffle):
         super().__init__(objective, w, rng)

@@ -22,7 +22,7 @@ def padded(facts):
 class DualAscent(Optimiser):
     """An algorithm around DualSteps; a step is a pass."""
 
-    resumable = movable = True
+    movable = True
     gap = "duality"
 
     def __init__(self, objective, w, rng, steps):

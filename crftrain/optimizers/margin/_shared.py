@@ -43,7 +43,7 @@ def memory(facts, options):
 class MistakeDriven(Optimiser):
     """An algorithm around MarginSteps: a step is one pass over the sequences in a new order."""
 
-    online = resumable = True
+    online = True
 
     def __init__(self, objective, w, rng, steps, *, epsilon, averaging=False, **options):
         super().__init__(objective, w, rng)
