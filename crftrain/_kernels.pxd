@@ -104,6 +104,8 @@ cdef extern from "_simd.h":     # where each of them is explained
                           const double* a, const double* b, const double* y, const double* r, double scale, double* u, double* A, double* B,
                           double* du, double* q, double* C) noexcept nogil
         double log_sum(int64_t n, const double* s) noexcept nogil
+        double log_shares(int64_t n, const double* s, double* p) noexcept nogil
+        void log_forward(int L, int LP, const double* p, const double* e, double* out) noexcept nogil
         void arcs_viterbi(int L, const Arcs*, const double* trans, const double* high, const double* previous, const double* psi,
                           double* next, int32_t* come_from, int32_t* work) noexcept nogil
         void lanes_forward(int L, const ArcRows*, double base, const double* p, const double* x, double* next, double* z) noexcept nogil
@@ -183,6 +185,14 @@ cdef bint reached(int64_t n, int64_t step, double* x, const double* next) noexce
 cdef ArcRows arcs_into(const Weights* W) noexcept nogil
 cdef ArcRows arcs_from(const Weights* W) noexcept nogil
 cdef void backward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil         # q, edge, P
+cdef double step_ahead(const Weights* W, int64_t t, Lattice* X) noexcept nogil          # steps of forward and backward, one position each
+cdef void at_the_end(int64_t T, Lattice* X) noexcept nogil
+cdef void step_back(const Weights* W, int64_t t, Lattice* X) noexcept nogil
+cdef void sum_pairs(const Weights* W, int64_t T, Lattice* X) noexcept nogil
+cdef void log_ahead(const Weights* W, const double* e, int64_t t, Lattice* X) noexcept nogil         # and of logarithms
+cdef void log_at_the_end(int64_t T, Lattice* X) noexcept nogil
+cdef void log_back(const Weights* W, const double* e, int64_t t, Lattice* X, double* P) noexcept nogil
+cdef void log_pairs_of(const Weights* W, int64_t t, int64_t i, const Lattice* X, double* p) noexcept nogil
 cdef void fill_pairs(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil       # P - gold, whatever the corpus has
 cdef double path_score(const Weights* W, const Tokens* s, int64_t i, const Lattice* X, const int32_t* y) noexcept nogil
 cdef void minus_gold(const Tokens* s, int64_t i, Lattice* X) noexcept nogil             # q, edge, P -= those of the gold labels

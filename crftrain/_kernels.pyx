@@ -14,17 +14,20 @@ The oracle works on probabilities. With x = exp(psi - top) and M = exp(e - shift
     v_t = x_t o b_t / z_t,  b_{t-1} = M v_t     b_{T-1} = 1
     P(y_t = j) = a_t(j) b_t(j)                  sum_t P(y_{t-1} = i, y_t = j) = M(i,j) sum_t a_{t-1}(i) v_t(j)
 
-so that the only exponentials are T x L for a sequence and L x L for a weight vector. While the scores of a position
-span at most TAME, and the label pairs too, no product of three such numbers leaves the range of double. Else the
-sequence is done in the log domain, slowly and safely: never a NaN where there is an answer, never a path lost.
+so that the only exponentials are T x L for a sequence and L x L for a weight vector. While those of the label pairs span at most
+TAME, M' a is e^-200 at least, b is between e^-200 and e^200, and so is whatever else is divided by: no product leaves the range of
+double. The node scores may span anything: a label whose x is e^-500 has a marginal of e^-500+200+200 at most, nothing, so x = 0 is as
+good (DEEP). Where label pairs span more, the sequence is done in the log domain, slowly and safely: never a NaN where there is an
+answer, never a path lost.
 
 With attributes on label pairs, M is another one at each position (P below keeps them).
 
-What is not legal scores -inf: M and x are 0 there, and the spans are those of the rest. Labels that cannot be reached then have
-a_t(j) = 0; one that can and is next to nothing could be all that is legal in the end, so it sends the sequence to the log domain.
+What is not legal scores -inf: M and x are 0 there, and the spans are those of the rest. Then M says nothing of how small a marginal is,
+so the scores of a position may span no more than TAME either. Labels that cannot be reached have a_t(j) = 0; one that can and is next
+to nothing could be all that is legal in the end, so it sends the sequence to the log domain.
 """
 
-from libc.math cimport INFINITY, exp, log
+from libc.math cimport INFINITY, log
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
@@ -143,7 +146,6 @@ cdef double forward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) no
     cdef int LP = W.LP
     cdef bint pairs = s.pairs.ptr != NULL
     cdef bint limited = False
-    cdef const double* M = W.M
     cdef double log_z, z
     X.scaled = tame_nodes(W, T, X, &limited) and (exp_pairs(W, T, X, &limited) if pairs else W.tame)
     z = 0
@@ -156,12 +158,10 @@ cdef double forward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) no
     X.z[0] = z
     log_z = log(z) + X.top[0]
     for t in range(1, T):
-        if W.arcs != NULL:
-            z = forward_arcs(W, X.a + (t - 1) * LP, X.x + t * LP, X.a + t * LP)
+        if pairs:
+            z = simd.forward(W.L, LP, X.a + (t - 1) * LP, X.P + t * W.L * LP, X.x + t * LP, X.a + t * LP)
         else:
-            if pairs:
-                M = X.P + t * W.L * LP
-            z = simd.forward(W.L, LP, X.a + (t - 1) * LP, M, X.x + t * LP, X.a + t * LP)
+            z = step_ahead(W, t, X)
         if limited and not reached(W.L, 1, X.x + t * LP, X.a + t * LP):
             return log_instead(W, s, T, X)
         X.z[t] = z
@@ -224,9 +224,11 @@ cdef bint reached(int64_t n, int64_t step, double* x, const double* next) noexce
 
 cdef bint tame_nodes(const Weights* W, int64_t T, Lattice* X, bint* limited) noexcept nogil:
     """x and top; whether scores span little enough. limited: not everything is legal."""
+    cdef double spread
     close_ends(W, T, X)
     limited[0] = W.limited
-    return exp_nodes(T, W.L, W.LP, X.psi, X.x, X.top, limited) <= TAME
+    spread = exp_nodes(T, W.L, W.LP, X.psi, X.x, X.top, limited)
+    return spread <= TAME if limited[0] else spread < INFINITY
 
 
 cdef bint exp_pairs(const Weights* W, int64_t T, Lattice* X, bint* limited) noexcept nogil:
@@ -254,27 +256,52 @@ cdef bint exp_matrix(int L, int LP, double* e, double* M, double* top, bint* lim
 
 cdef void backward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil:
     """q and edge (and P) after forward."""
-    cdef int64_t t, j, T = s.seq[i + 1] - s.seq[i]
-    cdef int L = W.L, LP = W.LP
+    cdef int64_t t, T = s.seq[i + 1] - s.seq[i]
     memset(X.edge, 0, X.places * sizeof(double))
     if not X.scaled:
         log_backward(W, s, T, X)
         return
-    for j in range(LP):
-        X.b[(T - 1) * LP + j] = j < L
-        X.q[(T - 1) * LP + j] = X.a[(T - 1) * LP + j]
+    at_the_end(T, X)
     if s.pairs.ptr != NULL:
-        backward_pairs(L, LP, T, X)
-        return
-    if W.arcs != NULL:
-        backward_arcs(W, T, X)
+        backward_pairs(W.L, W.LP, T, X)
         return
     for t in range(T - 1, 0, -1):
-        simd.backward(L, LP, X.x + t * LP, X.b + t * LP, 1.0 / X.z[t], W.MT, X.a + (t - 1) * LP,
-                      X.v + t * LP, X.b + (t - 1) * LP, X.q + (t - 1) * LP)
-    simd.outer(T - 1, L, LP, X.a, X.v + LP, X.edge)
-    for j in range(L * LP):
-        X.edge[j] *= W.M[j]
+        step_back(W, t, X)
+    sum_pairs(W, T, X)
+
+
+cdef void at_the_end(int64_t T, Lattice* X) noexcept nogil:
+    """b and q of the last position."""
+    cdef int64_t j, last = (T - 1) * X.LP
+    for j in range(X.LP):
+        X.b[last + j] = j < X.L
+        X.q[last + j] = X.a[last + j]
+
+
+cdef double step_ahead(const Weights* W, int64_t t, Lattice* X) noexcept nogil:
+    """a of position t; returns z."""
+    cdef int64_t now = t * W.LP
+    if W.arcs != NULL:
+        return forward_arcs(W, X.a + now - W.LP, X.x + now, X.a + now)
+    return simd.forward(W.L, W.LP, X.a + now - W.LP, W.M, X.x + now, X.a + now)
+
+
+cdef void step_back(const Weights* W, int64_t t, Lattice* X) noexcept nogil:
+    """v of position t; b and q of the one before."""
+    cdef int64_t now = t * W.LP, before = now - W.LP
+    if W.arcs != NULL:
+        back_arcs(W, t, X)
+    else:
+        simd.backward(W.L, W.LP, X.x + now, X.b + now, 1.0 / X.z[t], W.MT, X.a + before, X.v + now, X.b + before, X.q + before)
+
+
+cdef void sum_pairs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
+    """edge after all steps back."""
+    cdef int64_t k
+    if W.arcs == NULL:
+        simd.outer(T - 1, W.L, W.LP, X.a, X.v + W.LP, X.edge)
+    for k in range(X.places if W.arcs == NULL else W.arcs.n):
+        X.edge[k] *= W.M[k]
 
 
 cdef void backward_pairs(int L, int LP, int64_t T, Lattice* X) noexcept nogil:
@@ -313,13 +340,12 @@ cdef void fill_pairs(const Weights* W, const Tokens* s, int64_t i, Lattice* X) n
     for t in range(1, T):
         P += L * LP
         for k in range(L):
-            for j in range(LP):
-                if j >= L:
-                    P[k * LP + j] = 0
-                elif X.scaled:
-                    P[k * LP + j] = X.a[(t - 1) * LP + k] * W.M[k * LP + j] * X.v[t * LP + j]
-                else:
-                    P[k * LP + j] = exp(X.a[(t - 1) * LP + k] + W.trans[k * LP + j] + X.psi[t * LP + j] + X.b[t * LP + j] - X.log_z)
+            if not X.scaled:
+                log_pairs_of(W, t, k, X, P + k * LP)
+            for j in range(L if X.scaled else 0):
+                P[k * LP + j] = X.a[(t - 1) * LP + k] * W.M[k * LP + j] * X.v[t * LP + j]
+            for j in range(L, LP):
+                P[k * LP + j] = 0
         P[y[t - 1] * LP + y[t]] -= 1
 
 

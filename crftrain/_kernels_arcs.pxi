@@ -31,23 +31,19 @@ cdef double forward_arcs(const Weights* W, const double* previous, const double*
     return z
 
 
-cdef void backward_arcs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
-    """b, v, q and edge after forward_arcs."""
+cdef void back_arcs(const Weights* W, int64_t t, Lattice* X) noexcept nogil:
+    """v of position t; b, q of the one before; edge, without the factor M."""
     cdef ArcRows rows = arcs_from(W)
-    cdef int64_t t, j, now
     cdef int LP = W.LP
-    cdef double inverse, total
-    for t in range(T - 1, 0, -1):
-        inverse, total, now = 1 / X.z[t], 0, t * LP
-        for j in range(LP):
-            X.v[now + j] = X.x[now + j] * X.b[now + j] * inverse
-        for j in range(W.L):
-            total += W.arcs.enters[j] * X.v[now + j]
-        simd.arcs_backward(W.L, &rows, W.base, X.v + now, total, X.a + now - LP, X.b + now - LP, X.q + now - LP, X.edge)
-        for j in range(W.L, LP):
-            X.b[now - LP + j] = X.q[now - LP + j] = 0
-    for j in range(W.arcs.n):
-        X.edge[j] *= W.M[j]
+    cdef int64_t j, now = t * LP
+    cdef double inverse = 1 / X.z[t], total = 0
+    for j in range(LP):
+        X.v[now + j] = X.x[now + j] * X.b[now + j] * inverse
+    for j in range(W.L):
+        total += W.arcs.enters[j] * X.v[now + j]
+    simd.arcs_backward(W.L, &rows, W.base, X.v + now, total, X.a + now - LP, X.b + now - LP, X.q + now - LP, X.edge)
+    for j in range(W.L, LP):
+        X.b[now - LP + j] = X.q[now - LP + j] = 0
 
 
 cdef void viterbi_arcs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:

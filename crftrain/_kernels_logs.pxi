@@ -1,39 +1,39 @@
-# The log domain, for scores that span too much: part of _kernels.pyx.
+# The log domain, for scores of label pairs that span too much: part of _kernels.pyx.
+
+from libc.math cimport exp
 
 
 cdef double log_forward(const Weights* W, const Tokens* s, int64_t T, Lattice* X) noexcept nogil:
     """a_t(j) = psi_t(j) + log sum_i exp(a_{t-1}(i) + e(i, j)), all logarithms; v is scratch."""
-    cdef int64_t t, i, j
-    cdef int L = W.L, LP = W.LP
-    cdef const double* e = W.trans
-    for j in range(L):
+    cdef int64_t t, j
+    for j in range(W.L):
         X.a[j] = X.psi[j]
+    for t in range(1, T):
+        log_ahead(W, W.trans if s.pairs.ptr == NULL else X.e + t * W.L * W.LP, t, X)
+    return simd.log_sum(W.L, X.a + (T - 1) * W.LP)
+
+
+cdef void log_ahead(const Weights* W, const double* e, int64_t t, Lattice* X) noexcept nogil:
+    """a of position t."""
+    cdef int64_t j, now = t * W.LP
     if W.arcs != NULL:
-        log_forward_arcs(W, T, X)
-        return simd.log_sum(L, X.a + (T - 1) * LP)
-    for t in range(1, T):
-        if s.pairs.ptr != NULL:
-            e = X.e + t * L * LP
-        for j in range(L):
-            for i in range(L):
-                X.v[i] = X.a[(t - 1) * LP + i] + e[i * LP + j]
-            X.a[t * LP + j] = X.psi[t * LP + j] + simd.log_sum(L, X.v)
-    return simd.log_sum(L, X.a + (T - 1) * LP)
+        log_ahead_arcs(W, e, X.a + now - W.LP, X.v, X.a + now)
+    else:
+        simd.log_forward(W.L, W.LP, X.a + now - W.LP, e, X.a + now)
+    for j in range(W.L):
+        X.a[now + j] += X.psi[now + j]
 
 
-cdef void log_forward_arcs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
+cdef void log_ahead_arcs(const Weights* W, const double* e, const double* previous, double* scores, double* next) noexcept nogil:
     """The same, pairs that are no arcs scoring 0 if they are legal."""
-    cdef int64_t t, k
-    cdef int j, LP = W.LP
     cdef const Arcs* arcs = W.arcs
-    cdef const double* previous
-    for t in range(1, T):
-        previous = X.a + (t - 1) * LP
-        for j in range(W.L):
-            where_open(W.L, arcs.enters[j], arcs.leaves, previous, X.v)
-            for k in range(arcs.into[j], arcs.into[j + 1]):
-                X.v[arcs.source[k]] = previous[arcs.source[k]] + W.trans[arcs.number[k]]
-            X.a[t * LP + j] = X.psi[t * LP + j] + simd.log_sum(W.L, X.v)
+    cdef int64_t k
+    cdef int j
+    for j in range(W.L):
+        where_open(W.L, arcs.enters[j], arcs.leaves, previous, scores)
+        for k in range(arcs.into[j], arcs.into[j + 1]):
+            scores[arcs.source[k]] = previous[arcs.source[k]] + e[arcs.number[k]]
+        next[j] = simd.log_sum(W.L, scores)
 
 
 cdef void where_open(int64_t n, double own, const double* others, const double* x, double* out) noexcept nogil:
@@ -43,48 +43,66 @@ cdef void where_open(int64_t n, double own, const double* others, const double* 
         out[i] = x[i] if own * others[i] else -INFINITY
 
 
-cdef void log_backward_arcs(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
-    cdef int64_t t, k
-    cdef int i, j, L = W.L, LP = W.LP
-    cdef double* v = X.v + LP
-    cdef const Arcs* arcs = W.arcs
-    for t in range(T - 1, 0, -1):
-        for j in range(L):
-            v[j] = X.psi[t * LP + j] + X.b[t * LP + j]
-        for i in range(L):
-            where_open(L, arcs.leaves[i], arcs.enters, v, X.v)
-            for k in range(arcs.ptr[i], arcs.ptr[i + 1]):
-                X.v[arcs.to[k]] = v[arcs.to[k]] + W.trans[k]
-                X.edge[k] += exp(X.a[(t - 1) * LP + i] + X.v[arcs.to[k]] - X.log_z)
-            X.b[(t - 1) * LP + i] = simd.log_sum(L, X.v)
-            X.q[(t - 1) * LP + i] = exp(X.a[(t - 1) * LP + i] + X.b[(t - 1) * LP + i] - X.log_z)
-
-
 cdef void log_backward(const Weights* W, const Tokens* s, int64_t T, Lattice* X) noexcept nogil:
-    """b_{t-1}(i) = log sum_j exp(e(i, j) + psi_t(j) + b_t(j));  P = exp(a_{t-1}(i) + e(i, j) + psi_t(j) + b_t(j) - log Z)."""
-    cdef int64_t t, i, j
-    cdef int L = W.L, LP = W.LP
-    cdef const double* e = W.trans
-    cdef double p
-    for t in range(T):
-        for j in range(L, LP):
-            X.q[t * LP + j] = 0
-    for j in range(L):
-        X.b[(T - 1) * LP + j] = 0
-        X.q[(T - 1) * LP + j] = exp(X.a[(T - 1) * LP + j] - X.log_z)
-    if W.arcs != NULL:
-        log_backward_arcs(W, T, X)
-        return
+    """b_{t-1}(i) = log sum_j exp(e(i, j) + psi_t(j) + b_t(j)), and after log_forward all that backward finds."""
+    cdef int64_t t, size = W.L * W.LP
+    log_at_the_end(T, X)
     for t in range(T - 1, 0, -1):
-        if s.pairs.ptr != NULL:
-            e = X.e + t * L * LP
-            memset(X.P + t * L * LP, 0, L * LP * sizeof(double))
-        for i in range(L):
-            for j in range(L):
-                X.v[j] = e[i * LP + j] + X.psi[t * LP + j] + X.b[t * LP + j]
-                p = exp(X.a[(t - 1) * LP + i] + X.v[j] - X.log_z)
-                X.edge[i * LP + j] += p
-                if s.pairs.ptr != NULL:
-                    X.P[(t * L + i) * LP + j] = p
-            X.b[(t - 1) * LP + i] = simd.log_sum(L, X.v)
-            X.q[(t - 1) * LP + i] = exp(X.a[(t - 1) * LP + i] + X.b[(t - 1) * LP + i] - X.log_z)
+        if s.pairs.ptr == NULL:
+            log_back(W, W.trans, t, X, NULL)
+        else:
+            memset(X.P + t * size, 0, size * sizeof(double))
+            log_back(W, X.e + t * size, t, X, X.P + t * size)
+
+
+cdef void log_at_the_end(int64_t T, Lattice* X) noexcept nogil:
+    cdef int64_t j, last = (T - 1) * X.LP
+    memset(X.q, 0, T * X.LP * sizeof(double))
+    for j in range(X.L):
+        X.b[last + j] = 0
+        X.q[last + j] = exp(X.a[last + j] - X.log_z)
+
+
+cdef void log_back(const Weights* W, const double* e, int64_t t, Lattice* X, double* P) noexcept nogil:
+    """b and q of position t - 1; edge += P(y_{t-1} = i, y_t = j), which goes to P too if that is not NULL. P(i, j) = P(i) P(j | i)."""
+    cdef int64_t i, j, k, before = (t - 1) * W.LP
+    cdef double* v = X.v + t * W.LP
+    cdef double* share = X.v
+    cdef const Arcs* arcs = W.arcs
+    for j in range(W.L):
+        v[j] = X.psi[t * W.LP + j] + X.b[t * W.LP + j]
+    for i in range(W.L):
+        log_scores_from(W, e, i, v, share)
+        X.b[before + i] = simd.log_shares(W.L, share, share)
+        X.q[before + i] = exp(X.a[before + i] + X.b[before + i] - X.log_z)
+        if arcs != NULL:
+            for k in range(arcs.ptr[i], arcs.ptr[i + 1]):
+                X.edge[k] += X.q[before + i] * share[arcs.to[k]]
+        else:
+            for j in range(W.L):
+                X.edge[i * W.LP + j] += X.q[before + i] * share[j]
+        if P != NULL:
+            for j in range(W.L):
+                P[i * W.LP + j] = X.q[before + i] * share[j]
+
+
+cdef void log_scores_from(const Weights* W, const double* e, int64_t i, const double* v, double* out) noexcept nogil:
+    """out_j = e(i, j) + v_j."""
+    cdef int64_t j, k
+    if W.arcs == NULL:
+        for j in range(W.L):
+            out[j] = e[i * W.LP + j] + v[j]
+        return
+    where_open(W.L, W.arcs.leaves[i], W.arcs.enters, v, out)
+    for k in range(W.arcs.ptr[i], W.arcs.ptr[i + 1]):
+        out[W.arcs.to[k]] = v[W.arcs.to[k]] + e[k]
+
+
+cdef void log_pairs_of(const Weights* W, int64_t t, int64_t i, const Lattice* X, double* p) noexcept nogil:
+    """p_j = P(y_{t-1} = i, y_t = j) without pair attributes, after log_backward."""
+    cdef double c = exp(X.a[(t - 1) * W.LP + i] + X.b[(t - 1) * W.LP + i] - X.log_z)
+    cdef int64_t j
+    log_scores_from(W, W.trans, i, X.v + t * W.LP, p)
+    simd.log_shares(W.L, p, p)
+    for j in range(W.L):
+        p[j] *= c

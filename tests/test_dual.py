@@ -1,7 +1,7 @@
 """Dual methods equal their slow twins on the same draws, and what is reported of the dual is true of it."""
 
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +10,10 @@ from problems import KINDS, kind, larger
 
 from crftrain import optimizers
 from crftrain.chain._problem import Problem
+from crftrain.chain.sizes import sizes
 from crftrain.errors import TrainingError
 from crftrain.optimizers.base import Step
+from crftrain.optimizers.dual._compiled import SdcaSteps
 from crftrain.training.learn import prepare
 from crftrain.training.loop import Limits, fit
 from crftrain.training.proof import Goal
@@ -180,10 +182,18 @@ def measured(opt):
 
 
 def marginals(opt, made):
-    """(node[tokens, L], pair[..., L, L]) that the algorithm keeps, padding left out."""
-    state, n_labels = opt.steps.state(), made.layout.n_labels
-    row = -(-n_labels // 8) * 8
-    return state["mu_nodes"].reshape(-1, row)[:, :n_labels], state["mu_edges"].reshape(-1, n_labels, row)[:, :, :n_labels]
+    """(node[tokens, L], pair[..., L, L], or [..., arcs]) that the algorithm keeps, padding left out."""
+    state, n_labels, n_arcs = opt.steps.state(), made.layout.n_labels, len(made.layout.arc_pairs)
+    row, places = -(-n_labels // 8) * 8, (n_arcs + 8) // 8 * 8
+    nodes = state["mu_nodes"].reshape(-1, row)[:, :n_labels]
+    if by_arcs(opt, made):
+        return nodes, state["mu_edges"].reshape(-1, places)[:, :n_arcs]
+    return nodes, state["mu_edges"].reshape(-1, n_labels, row)[:, :, :n_labels]
+
+
+def by_arcs(opt, made):
+    """Whether only label pairs with weights are kept."""
+    return made.layout.sparse and len(made.layout.transition) > 0 and not isinstance(opt.steps, SdcaSteps)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -200,8 +210,33 @@ def test_marginals_sum_to_one_and_the_gap_is_primal_minus_dual(way, name):
     node, pair = marginals(opt, made)
     assert node.min() >= 0
     np.testing.assert_allclose(node.sum(axis=1), 1, atol=1e-12)
-    lengths = np.diff(made.corpus.seq)
-    assert pair.sum() == pytest.approx((lengths - 1).sum(), abs=1e-10)
+    every = (np.diff(made.corpus.seq) - 1).sum()
+    assert pair.sum() == pytest.approx(every, abs=1e-10) or by_arcs(opt, made) and 0 < pair.sum() <= every + 1e-10
+
+
+@pytest.mark.parametrize(("strength", "initial"), [(1.0, 3.0), (0.01, 10.0), (1e-4, 10.0)], ids=["tame", "wild scores", "wild pairs"])
+@pytest.mark.parametrize("way", ["oeg", "oeg in batch mode"])
+def test_a_list_of_label_pairs_keeps_what_all_pairs_would(way, strength, initial):
+    """Pairs without a weight score 0 in every chain that a step can reach."""
+    few = kind("arcs", seed=5)
+    whole = replace(few, layout=replace(few.layout, lattice="dense"))
+    runs = [start(way, made, strength=strength, initial_score=initial) for made in (few, whole)]
+    for _ in range(4):
+        for _, _, opt in runs:
+            opt.step()
+        np.testing.assert_allclose(runs[0][1], runs[1][1], rtol=1e-9, atol=1e-9 * np.abs(runs[1][1]).max())
+    (nodes, arcs), (all_nodes, pairs) = (marginals(opt, made) for made, (_, _, opt) in zip((few, whole), runs, strict=True))
+    np.testing.assert_allclose(nodes, all_nodes, atol=1e-9)
+    np.testing.assert_allclose(arcs, pairs.reshape(len(pairs), -1)[:, few.layout.arc_pairs], atol=1e-9)
+
+
+def test_gold_pairs_without_a_weight_are_kept_with_all_pairs():
+    made = kind("arcs", seed=5)
+    first, n = made.layout.transitions.start, len(made.layout.transition) - 1
+    fewer = replace(made.layout, transition=made.layout.transition[:-1], pair_ptr=np.array([first + n], np.int64))
+    _, _, opt = start("oeg", replace(made, layout=fewer))
+    opt.step()
+    assert len(opt.steps.state()["mu_edges"]) >= made.corpus.n_sequences * made.layout.n_labels**2
 
 
 @pytest.mark.parametrize("strength", [0.05, 1.0, 20.0])
@@ -301,14 +336,11 @@ def test_lambda_zero_is_refused(crftrain, train_file, name):
     assert "--lambda" in ended.err
 
 
-@pytest.mark.parametrize("name", DUAL)
-def test_memory_is_what_the_arrays_take(name):
-    made = larger()
-    corpus, layout = made.corpus, made.layout
-    facts = SimpleNamespace(
-        n_sequences=corpus.n_sequences, n_tokens=corpus.n_tokens, n_labels=layout.n_labels, n_features=layout.n_features, n_pair_features=0
-    )
-    told = optimizers.get(name).memory(facts, optimizers.get(name).defaults())
+@pytest.mark.parametrize(("name", "lattice"), [*((name, "dense") for name in DUAL), ("oeg", "arcs")])
+def test_memory_is_what_the_arrays_take(name, lattice):
+    made = larger(transitions="observed", labels=30, sequences=60)
+    made = replace(made, layout=replace(made.layout, lattice=lattice))
+    told = optimizers.get(name).memory(sizes(made.corpus, made.layout), optimizers.get(name).defaults())
     _, _, opt = start(name, made)
     kept = [array.nbytes for key, array in opt.steps.state().items() if key.startswith(("mu", "theta"))]
     assert sum(kept) == pytest.approx(sum(size for what, size in told.items() if what != "weights"), rel=0.05)

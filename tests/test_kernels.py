@@ -223,7 +223,7 @@ def test_a_forbidden_gold_path_is_an_error_not_a_number():
 @pytest.mark.parametrize("where", ["nodes", "transitions", "both"])
 @pytest.mark.parametrize("spread", [150, 199.999, 200.001, 250, 650, 750])
 def test_both_ways_agree_where_one_takes_over(spread, where):
-    """Probabilities below a spread of 200, logarithms above: the answers do not jump."""
+    """Probabilities where label pairs span less than 200, logarithms above: the answers do not jump."""
     psi, e = random_scores(8, 40, 10, 3.0)
     for table in [psi] * (where != "transitions") + [e] * (where != "nodes"):
         row = table if table is e else table[7]
@@ -232,13 +232,22 @@ def test_both_ways_agree_where_one_takes_over(spread, where):
     assert_right(psi, e, rtol=1e-12)
 
 
+@pytest.mark.parametrize("pull", [199.9, 398, 401, 499, 501, 720, 1e5])
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_the_worst_case_of_the_scaled_way(sign):
-    """Every position pulls against the one before, as hard as the scaled way allows."""
+def test_the_worst_case_of_the_scaled_way(sign, pull):
+    """Every position pulls against the one before, label pairs as far apart as the scaled way allows."""
     psi, e = np.zeros((60, 8)), np.full((8, 8), -199.9)
-    psi[0::2, :4], psi[1::2, 4:] = 199.9, 199.9
+    psi[0::2, :4], psi[1::2, 4:] = pull, pull
     np.fill_diagonal(e, 0)
     assert_right(sign * psi, e)
+
+
+@pytest.mark.parametrize("depth", [300, 395, 399.8, 405, 499, 501, 1e4])
+def test_a_label_far_below_another_is_found_where_both_neighbours_want_it(depth):
+    """Label 1 is e^-depth of label 0 in the middle, and the way through label 0 costs 199.9 on either side."""
+    psi, e = np.array([[-1e4, 0.0], [0.0, -depth], [-1e4, 0.0]]), np.array([[0.0, -199.9], [-199.9, 0.0]])
+    assert_right(psi, e)
+    assert_right(psi, e, label=[1, 0, 1])
 
 
 @pytest.mark.parametrize("shift", [1e4, -1e6])

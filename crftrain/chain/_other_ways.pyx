@@ -6,11 +6,10 @@
 Both leave q, edge and P of dX, whose psi, trans and e are tangents on the way in. They know nothing of what is kept.
 """
 
-from libc.math cimport exp
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from .._kernels cimport backward, forward, gather, lattice_fit
+from .._kernels cimport backward, forward, gather, lattice_fit, log_pairs_of
 
 
 cdef bint other_way(const Weights* W, const Weights* V, bint ad, const Tokens* s, int64_t i, double scale, Lattice* X,
@@ -34,14 +33,10 @@ cdef bint other_way(const Weights* W, const Weights* V, bint ad, const Tokens* s
 
 cdef void pair_marginals(const Weights* W, int64_t T, Lattice* X) noexcept nogil:
     """P of a sequence without pair attributes, after backward in the log domain."""
-    cdef int64_t t
-    cdef int i, j, L = X.L, LP = X.LP
-    cdef double* P = X.P
+    cdef int64_t t, i
     for t in range(1, T):
-        P += L * LP
-        for i in range(L):
-            for j in range(L):
-                P[i * LP + j] = exp(X.a[(t - 1) * LP + i] + W.trans[i * LP + j] + X.psi[t * LP + j] + X.b[t * LP + j] - X.log_z)
+        for i in range(X.L):
+            log_pairs_of(W, t, i, X, X.P + (t * X.L + i) * X.LP)
 
 
 cdef void marginal_way(const Weights* V, const Tokens* s, int64_t k, const Lattice* X, double scale, Lattice* dX) noexcept nogil:

@@ -187,6 +187,12 @@ typedef struct {
     /* log sum exp over n numbers; -inf if all are, NaN if one is */
     double (*log_sum)(int64_t n, const double *s);
 
+    /* the same, and p = exp(s) over its sum, all 0 if that is 0; p may be s */
+    double (*log_shares)(int64_t n, const double *s, double *p);
+
+    /* out[j] = log sum over i of exp(p[i] + e[i][j]), e of L rows of LP */
+    void (*log_forward)(int L, int LP, const double *p, const double *e, double *out);
+
     /* viterbi with trans[k] for the arcs; high[i] is the largest of those from i, or 0. `work` has room for 3 L. */
     void (*arcs_viterbi)(int L, const Arcs *arcs, const double *trans, const double *high, const double *previous, const double *psi,
                          double *next, int32_t *from, int32_t *work);

@@ -159,24 +159,6 @@ static void FN(arcs_tangent)(int64_t T, int L, int LP, const ArcRows *into, cons
     for (int64_t k = 0; k < end; k++) q[k] = A[k] * b[k] + a[k] * B[k];
 }
 
-/* log sum exp; what is e^-708 of the largest or less counts as that */
-static double FN(log_sum)(int64_t n, const double *s) {
-    double top = -INFINITY, sum = 0;
-    int64_t i = 0;
-    for (; i < n; i++)
-        if (s[i] > top || s[i] != s[i]) top = s[i];
-    if (!isfinite(top)) return top;
-    V total = SPREAD(0.0);
-    const V least = SPREAD(-708.0);
-    for (i = 0; i + VW <= n; i += VW) {
-        V y = LOAD(s + i) - top;
-        total += FN(exp)(PICK(GREATER(least, y), least, y)); /* NaN stays */
-    }
-    for (int g = 0; g < VW; g++) sum += total[g];
-    for (; i < n; i++) sum += exp(s[i] - top);
-    return top + log(sum);
-}
-
 /* The best label before j among those with an arc to it */
 static void FN(best_arc)(const Arcs *A, int j, const double *trans, const double *previous, double *next, int32_t *from) {
     next[j] = -INFINITY, from[j] = 0;

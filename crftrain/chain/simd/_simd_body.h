@@ -53,6 +53,14 @@ INLINE V FN(exp)(V y) {
     return p * (V)(((I)shifted + 1023) << 52);
 }
 
+/* exp(y) for y <= 0, 0 below `least`; NaN stays */
+INLINE V FN(exp_or_nothing)(V y, V least) {
+    I nothing = GREATER(least, y);
+    return PICK(nothing, SPREAD(0.0), FN(exp)(PICK(nothing, least, y)));
+}
+
+#define DEEP (-500.0) /* what is so far below the largest of its row is nothing, see _kernels.pyx */
+
 static double FN(exp_rows)(int64_t rows, int L, int LP, const double *psi, double *x, double *top) {
     double spread = 0;
     for (int64_t r = 0; r < rows; r++, psi += LP, x += LP) {
@@ -74,8 +82,12 @@ static double FN(exp_rows)(int64_t rows, int L, int LP, const double *psi, doubl
         }
         if (!(high - low <= spread)) spread = high - low; /* NaN ends here too */
         top[r] = high;
-        if (!(high - low <= 700)) continue;               /* the caller takes another way */
-        for (j = 0; j < LP; j += VW) STORE(x + j, FN(exp)(LOAD(psi + j) - high));
+        if (!(high - low < INFINITY)) continue;           /* the caller takes another way */
+        if (high - low <= -DEEP) {
+            for (j = 0; j < LP; j += VW) STORE(x + j, FN(exp)(LOAD(psi + j) - high));
+        } else {
+            for (j = 0; j < LP; j += VW) STORE(x + j, FN(exp_or_nothing)(LOAD(psi + j) - high, SPREAD(DEEP)));
+        }
         for (j = L; j < LP; j++) x[j] = 0;
     }
     return spread;
@@ -271,6 +283,7 @@ static void FN(log_sums)(int64_t n, const double *x, const double *d, double c, 
 #include "_simd_table.h"
 #include "_simd_adagrad.h"
 #include "_simd_soft.h"
+#include "_simd_logs.h"
 #include "_simd_arcs.h"
 
 static const Simd FN(table) = {
@@ -282,6 +295,7 @@ static const Simd FN(table) = {
     .keep_present = FN(keep_present), .exchange = FN(exchange), .scatter_rated = FN(scatter_rated), .fade = FN(fade),
     .adapt = FN(adapt), .look_up = FN(look_up), .adagrad_sleep = FN(adagrad_sleep), .adagrad_step = FN(adagrad_step),
     .arcs_forward = FN(arcs_forward), .arcs_backward = FN(arcs_backward), .arcs_tangent = FN(arcs_tangent), .log_sum = FN(log_sum),
+    .log_shares = FN(log_shares), .log_forward = FN(log_forward),
     .arcs_viterbi = FN(arcs_viterbi), .lanes_forward = FN(lanes_forward), .lanes_backward = FN(lanes_backward),
     .sum_records = FN(sum_records),
     .settle_soft = FN(settle_soft), .soften = FN(soften),

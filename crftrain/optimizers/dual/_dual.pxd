@@ -14,8 +14,8 @@ cdef enum Sweep:                        # what look_at() does with a sequence
 
 
 cdef class Parts:
-    """A number for each part of each sequence: rows of labels, and matrices of label pairs."""
-    cdef int64_t LP, size               # [LP] a row, [L][LP] a matrix
+    """A number for each part of each sequence: rows of labels, and matrices of label pairs, or lists of those that are arcs."""
+    cdef int64_t LP, size               # [LP] a row, [L][LP] a matrix or the lattice's places
     cdef bint by_position               # a matrix for each position t > 0, else one for the sequence
     cdef const int64_t* seq
     cdef readonly double[::1] node_numbers, edge_numbers

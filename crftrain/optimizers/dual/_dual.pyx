@@ -23,10 +23,19 @@ from ..loop._compiled cimport Sequential, scale_residual
 from ..base import counted, within
 
 
+def gold_pairs_have_weights(problem):
+    """Whether all neighbouring gold labels are among the pairs with a weight: else a list of these does not say what alpha is."""
+    seq, label, layout = problem.sequences.corpus.seq, problem.sequences.corpus.label, problem.layout
+    followed = np.ones(len(label), bool)
+    followed[seq[1:] - 1] = False
+    at = np.flatnonzero(followed)
+    return bool(np.isin(label[at].astype(np.int64) * layout.n_labels + label[at + 1], layout.transition).all())
+
+
 cdef class Parts:
     def __init__(self, Sequential steps, by_position):
         cdef int64_t n = steps.n_units, tokens = steps.s.seq[n]
-        self.LP, self.size, self.by_position, self.seq = steps.X.LP, steps.X.L * steps.X.LP, by_position, steps.s.seq
+        self.LP, self.size, self.by_position, self.seq = steps.X.LP, steps.X.places, by_position, steps.s.seq
         self.node_numbers = aligned(tokens * self.LP)
         self.edge_numbers = aligned(((tokens - n if by_position else n) + 1) * self.size)
 
@@ -49,7 +58,7 @@ cdef class Parts:
 cdef class DualSteps(Sequential):
     def __init__(self, problem, w, *, sampler, order, by_position):
         """order: the first draws, if not the sampler's; by_position: which marginals of label pairs are kept."""
-        Sequential.__init__(self, problem, w, all_pairs=True)
+        Sequential.__init__(self, problem, w, all_pairs=by_position or not gold_pairs_have_weights(problem))
         self.mu = Parts(self, by_position)
         self.sampler, self.C = sampler, problem.l2 * problem.n_sequences
         self.warm = bool(np.any(w))

@@ -2,8 +2,8 @@
 
 theta_i is a row of labels for each token, and for label pairs  rho_i * initial on the gold pairs  +  one matrix A_i: every
 step mixes in the same transitions at all positions. So the lattice of a sequence has one matrix M = exp(A_i), of which the
-gold entry of each position is exp(rho_i * initial) times as large. With attributes on label pairs theta_i has a matrix for
-each position.
+gold entry of each position is exp(rho_i * initial) times as large; and where transitions have weights for few label pairs, A_i has
+numbers for these alone. With attributes on label pairs theta_i has a matrix for each position.
 """
 
 from libc.math cimport NAN, isfinite, isnan
@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from ..._kernels cimport Lattice, forward, lattice_fit, lattice_free, lattice_new, set_transitions, simd
+from ..._kernels cimport Lattice, forward, set_transitions, simd
 from ..average._compiled cimport sum_edges
 
 cdef double ROUNDING = 1e-14    # of H and <psi, mu>: a dual that falls by no more has not fallen
@@ -98,34 +98,10 @@ cdef class OegSteps(DualSteps):
         else:
             set_transitions(&self.trial)
             log_z = lifted_oracle(&self.trial, self.s.label + self.first(u), self.length(u), lift, self.Y, &gold)
-            if not isfinite(log_z):
-                log_z = self.spread_oracle(u, lift, &gold)
         if not isfinite(log_z):
             return NAN
         log_z -= simd.dot(self.theta.n_nodes(u), self.Y.psi, self.Y.q) + lift * gold
         return log_z - simd.dot(self.theta.n_edges(u), self.pair_scores_of(self.Y, &self.trial_trans[0]), self.mu.matrices(self.Y))
-
-    cdef double spread_oracle(self, int64_t u, double lift, double* gold) noexcept nogil:
-        """lifted_oracle with a matrix for each position, which survives any scores."""
-        cdef int64_t t, T = self.length(u), size = self.theta.size
-        cdef const int32_t* y = self.s.label + self.first(u)
-        cdef double log_z
-        cdef Lattice* Z
-        if self.Y.pair_capacity < T:
-            Z = lattice_new(self.X.L, NULL)
-            if Z == NULL or not lattice_fit(Z, T, True):
-                lattice_free(Z)
-                return NAN
-            memcpy(Z.psi, self.Y.psi, T * self.X.LP * sizeof(double))
-            lattice_free(self.Y)
-            self.Y = Z
-        for t in range(1, T):
-            memcpy(self.Y.e + t * size, &self.trial_trans[0], size * sizeof(double))
-            self.Y.e[t * size + y[t - 1] * self.X.LP + y[t]] += lift
-        log_z = self.oracle_by_position(u, self.Y)
-        for t in range(1, T):
-            gold[0] += self.Y.P[t * size + y[t - 1] * self.X.LP + y[t]]
-        return log_z
 
     cdef double change(self, int64_t u) noexcept nogil:
         """X = Y's marginals - mu; returns <psi, X> - |F' X|^2 / 2C."""

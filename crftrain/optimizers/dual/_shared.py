@@ -19,6 +19,12 @@ def padded(facts):
     return row, facts.n_labels * row
 
 
+def pairs_summed(facts):
+    """Numbers that come one for each label pair that a lattice goes through by itself; without weights on pairs, all of them."""
+    few = 0 < facts.n_pairs < facts.n_labels**2
+    return (facts.n_pairs + 8) // 8 * 8 if few else padded(facts)[1]
+
+
 class DualAscent(Optimiser):
     """An algorithm around DualSteps; a step is a pass."""
 
