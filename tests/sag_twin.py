@@ -345,9 +345,9 @@ class Svrg(Twin):
 # ---- what the tests share
 
 
-def start(name, made, *, l2=None, l1=0.0, w=None, seed=1, **options):
+def start(name, made, *, l2=None, l1=0.0, w=None, seed=1, threads=1, **options):
     """(problem, w, optimiser); l2 is 1/n if not given."""
-    problem = made.problem(l2=1 / made.corpus.n_sequences if l2 is None else l2, l1=l1)
+    problem = made.problem(l2=1 / made.corpus.n_sequences if l2 is None else l2, l1=l1, threads=threads)
     w = np.zeros(problem.n_features) if w is None else w
     algorithm = optimizers.get(name)
     return problem, w, algorithm.make(problem, w, np.random.default_rng(seed), **{**algorithm.defaults(), **options})

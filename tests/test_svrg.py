@@ -41,6 +41,16 @@ def test_every_step_ends_with_the_exact_objective_and_gap(mixed):
         np.testing.assert_allclose(opt.steps.lazy.d_in_vector() / 80 + w / 80, g, atol=1e-13)
 
 
+@pytest.mark.parametrize("mixed, batch", [(False, 1), (True, 3)])
+def test_any_number_of_threads_gives_the_same_bytes(mixed, batch):
+    found = []
+    for threads in (1, 2, 7):
+        problem, w, opt = start("svrg", larger(), mixed=mixed, batch=batch, threads=threads)
+        steps = [opt.step() for _ in range(4)]
+        found.append((w.tobytes(), opt.bound, [(step.objective, step.gap) for step in steps]))
+    assert problem.threads == 7 and found[0] == found[1] == found[2]
+
+
 def test_a_step_is_a_full_pass_and_two_evaluations_a_draw():
     problem, _, opt = start("svrg", larger())
     opt.step()

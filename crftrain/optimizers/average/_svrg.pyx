@@ -58,13 +58,29 @@ cdef class SvrgSteps(SampledSteps):
         self.each(START, self.order.shape[0])
 
     def take_anchor(self):
-        """w as it is becomes the anchor: a full pass for d and the exact losses; returns the exact gap."""
+        """w as it is becomes the anchor: a full pass for d and the exact losses; returns the exact gap.
+
+        The first one finds the constants of units, one after the other; those after it are the objective's, in threads.
+        """
         self.lazy.settle_and_measure(0, 0)
-        self.lazy.clear_d()
-        self.each(ANCHOR, self.n_units)
+        if self.sampler.seen < self.n_units:
+            self.lazy.clear_d()
+            self.each(ANCHOR, self.n_units)
+        else:
+            self.sum_in_threads()
         gap = self.settle()
         self.set_anchor()
         return gap
+
+    def sum_in_threads(self):
+        """d = units times the mean gradient; losses; of entropies, L(w) - w.g, their mean for each: nothing else is asked of them."""
+        w, g = np.asarray(self.lazy.w), np.empty(self.lazy.layout.n_features)
+        self.problem.value_and_gradient(w, g)
+        g -= self.l2 * w
+        np.multiply(self.scale, np.add.reduceat(self.problem.last_losses, self.units[:-1]), out=np.asarray(self.losses))
+        np.asarray(self.entropies)[:] = np.mean(self.losses) - w @ g
+        g *= self.n_units
+        self.lazy.set_d(g)
 
     cdef int64_t visit(self, int what, int64_t k) noexcept nogil:
         """Add a unit's gradient to d; at the start w takes a step of SAG at once."""
