@@ -35,7 +35,11 @@ def test_the_model_is_that_of_the_best_parameters(l2):
     X, y = data()
     crf = CRF(l2=l2, cv=4).fit(X, y)
     again = CRF(**{**crf.get_params(), "cv": None, **crf.best_params_}).fit(X, y)
-    np.testing.assert_array_equal(crf.model_.w, again.model_.w)
+    if l2 == "auto":  # it starts from the folds' weights, and ends as near to the same optimum
+        assert crf.model_.facts["objective"] == pytest.approx(again.model_.facts["objective"], rel=1e-3)
+        assert max(one.model_.facts["proved"] for one in (crf, again)) <= 1e-3
+    else:
+        np.testing.assert_array_equal(crf.model_.w, again.model_.w)
     results = crf.cv_results_
     assert results["params"][crf.best_index_] == crf.best_params_
     assert results["pooled_test_score"][crf.best_index_] == results["pooled_test_score"].max()

@@ -152,6 +152,39 @@ def test_a_signal_during_the_folds_ends_everything(settings, tmp_path):
     assert not (tmp_path / "model.bin").exists()
 
 
+class InterruptedAfter(Hearing):
+    """A signal after so many things have been said of folds or strengths."""
+
+    def __init__(self, what, times):
+        super().__init__()
+        self.what, self.times = what, times
+
+    @property
+    def interrupted(self):
+        return "interrupted" if sum(text.startswith(self.what) for text in self.said) >= self.times else None
+
+
+def test_an_interruption_ends_with_the_folds_that_are_finished(settings, tmp_path):
+    """Two of four: their score, their predictions, which eval reads, and the log says so; no model."""
+    asked, heard = settings(folds=4, passes=5, folds_out=str(tmp_path / "out"), log=str(tmp_path / "log")), InterruptedAfter("fold ", 2)
+    with pytest.raises(KeyboardInterrupt):
+        learn(asked, heard)
+    assert not Path(asked.model).exists()
+    (event,) = [event for event in map(json.loads, Path(asked.log).read_text(encoding="utf-8").splitlines()) if event["event"] == "folds"]
+    assert (event["folds"], event["finished"]) == (4, 2)
+    evaluation = read_columns(Evaluation(), sentences(asked.folds_out))
+    assert evaluation.n_sequences == 20 and evaluation.chunk.f1 == event["f1"]
+    assert heard.said[-1] == f"4 folds, 2 of them finished, each tagged by a model of the others:\n{evaluation.report()}"
+
+
+def test_an_interruption_ends_with_the_strengths_that_are_finished(settings, tmp_path):
+    asked = settings(folds=3, lambdas="1/n,0.1/n,0.01/n", passes=5, log=str(tmp_path / "log"))
+    with pytest.raises(KeyboardInterrupt):
+        learn(asked, InterruptedAfter("lambda ", 2))
+    (event,) = [event for event in map(json.loads, Path(asked.log).read_text(encoding="utf-8").splitlines()) if event["event"] == "folds"]
+    assert [point["lambda"] for point in event["points"]] == ["1/n", "0.1/n"] and "finished" not in event
+
+
 def test_nothing_is_promised_while_there_is_nothing_to_save(settings, tmp_path):
     told = []
     with StopSignal(told.append) as stop:

@@ -90,6 +90,21 @@ def test_the_chosen_one_is_the_best_that_was_tried(settings, train_file, tmp_pat
     assert facts["n_sequences"] == 40
 
 
+@pytest.mark.parametrize("how", ["dev", "folds"])
+def test_the_model_says_what_was_tried_and_the_table_is_told(settings, train_file, how):
+    """Each strength with its active weights, objective and scores."""
+    asked, heard = settings(lambdas="1/n,0.1/n", passes=5, **{how: str(train_file) if how == "dev" else 3}), Hearing()
+    learn(asked, heard)
+    facts = load(asked.model).facts
+    tried = facts["tried"] if how == "dev" else facts["folds"]["points"]
+    assert [one["lambda"] for one in tried] == ["1/n", "0.1/n"]
+    assert all(set(one) == {"lambda", "l1", "active", "objective", "f1", "accuracy", "likelihood"} for one in tried)
+    head = next(lines for lines in (text.splitlines() for text in heard.said) if lines[0].split()[:2] == ["lambda", "l1"])
+    assert head[0].split() == ["lambda", "l1", "active", "objective", "f1", "accuracy", "likelihood", "seconds"]
+    assert [line.split()[0] for line in head[1:3]] == ["1/n", "0.1/n"]
+    assert any("the best f1 of 2 strengths" in text for text in heard.said)
+
+
 def test_the_choice_does_not_hang_on_threads(settings):
     found = []
     for threads in (1, 3):

@@ -6,9 +6,10 @@ import pytest
 from problems import larger
 from sag_twin import optimum, start
 
+from crftrain.chain.layout import arrange
 from crftrain.errors import ModelError
 from crftrain.model import model
-from crftrain.model.warmstart import initial_weights
+from crftrain.model.warmstart import initial_weights, moved
 from crftrain.training.learn import learn, prepare
 from crftrain.training.loop import Limits, fit
 from crftrain.training.proof import Goal
@@ -49,6 +50,19 @@ def saved(settings, tmp_path):
         return path, training, w
 
     return make
+
+
+@pytest.mark.parametrize("features", ["observed", "full"])
+def test_weights_move_to_another_layout_of_the_same_names(settings, saved, template, features):
+    """As they land by name."""
+    _, training, w = saved(OLD, template=template, features=features)
+    rest = training.corpus.take(np.arange(0, training.corpus.n_sequences, 2))
+    fewer = arrange(rest, training.vocabulary, features="observed", transitions="observed", dense=training.dense)
+    found = by_name(training.vocabulary, fewer, moved(w, training.layout, fewer))
+    whole = by_name(training.vocabulary, training.layout, w)
+    assert found == {name: whole[name] for name in found} and len(found) < len(whole)
+    back = by_name(training.vocabulary, training.layout, moved(moved(w, training.layout, fewer), fewer, training.layout))
+    assert back == {name: found.get(name, 0.0) for name in whole}
 
 
 @pytest.fixture

@@ -14,6 +14,14 @@ def initial_weights(old, vocabulary, layout):
     )
 
 
+def moved(w, of, layout):
+    """float64[F]: weights of a layout `of` in another one of the same vocabulary, zero where that has none."""
+    new = np.zeros(layout.n_features)
+    for (ptr, member, _), block in zip(_blocks(of), _blocks(layout), strict=True):
+        _place(new, w[ptr[0] : ptr[-1]], _owners(ptr, np.arange(len(ptr) - 1)), member, *block)
+    return new
+
+
 def widened(layout, old, vocabulary):
     """The layout with the weights of an old model added, whose names the vocabulary has."""
     nodes, transitions, pairs = (

@@ -3,7 +3,7 @@
     say(text)                  something that people may want to read
     start(event, step_name)    training at one strength begins
     step(progress)             a step was made; an answer other than None is a reason to stop
-    folded(folded)             cross-validation is over; a Folded
+    folded(folded)             cross-validation is over, or interrupted; a Folded
     end(event)                 training at one strength is over, or all of it: then the event has "model_bytes"
     busy()                     in this context an interruption waits for the end of a step,
     idle()                     and in this one, inside of the other, it does not: there is nothing to do but wait for data

@@ -5,7 +5,7 @@
 3. the predictions of all folds together give one score for each strength; the best is chosen            Folded
 
 A fold trains in one thread, so the numbers are the same however many folds there are at a time. Attributes that only the
-left-out fold has get no weights.
+left-out fold has get no weights. Where a strength was to be found, training on everything starts from the mean of the folds' weights.
 """
 
 import threading
@@ -19,6 +19,7 @@ import numpy as np
 from ..chain._problem import Problem
 from ..chain._sequences import Sequences
 from ..chain.layout import arrange
+from ..model.warmstart import moved
 from ..tagging._decoder import Decoder
 from ..tagging.evaluate import Evaluation
 from ..tagging.query import Query
@@ -26,9 +27,24 @@ from .dealing import assign, set_apart
 from .events import SILENT, Unheard, scores_text
 from .heldout import add_corpus
 from .search import along, beside, following
+from .tried import Tried, table
 
 AHEAD = 2  # folds that go the whole way where a strength is to be found
 PIECE = 500  # sequences that are decoded with marginals at a time
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one fold found at one strength."""
+
+    tokens: np.ndarray  # of what was left out
+    left: Any  # their corpus
+    label: np.ndarray
+    probability: np.ndarray
+    log_p: float  # of the gold labels
+    seconds: float
+    outcome: Any  # the Outcome without its weights
+    w: np.ndarray | None  # these, in the layout of all sequences, where a strength is to be found
 
 
 @dataclass
@@ -36,18 +52,28 @@ class Point:
     """The predictions of all folds at one strength."""
 
     evaluation: Evaluation
-    label: np.ndarray  # int32[T], the predicted ones
+    label: np.ndarray  # int32[T], the predicted ones; -1: of a fold that is not finished
     probability: np.ndarray  # float32[T], theirs
     log_p: float = 0.0  # of the gold labels, summed over the sequences
     n_sequences: int = 0
     seconds: float = 0.0
     parts: list = field(default_factory=list)  # of each fold: (its score, seconds)
+    outcomes: list = field(default_factory=list)  # of each fold
+    w: np.ndarray | None = None  # the sum of the folds' weights
 
     @property
     def scores(self):
         """{"f1": ..., "accuracy": ..., "likelihood": ...} as held-out data have them; f1 only where the labels are chunk labels."""
         chunk = {"f1": self.evaluation.chunk.f1} if self.evaluation.chunked else {}
         return {**chunk, "accuracy": self.evaluation.accuracy, "likelihood": self.log_p / self.n_sequences}
+
+
+class FoldsInterrupted(KeyboardInterrupt):
+    """folded: what was finished until then."""
+
+    def __init__(self, folded):
+        super().__init__()
+        self.folded = folded
 
 
 @dataclass
@@ -59,29 +85,48 @@ class Folded:
     strengths: list  # of (lambda, l1) as they were asked for
     points: list  # of Point, one for each
     best: int  # the number of the one that is chosen
+    select: str = "score"
+
+    @property
+    def finished(self):
+        """How many folds there are of each point: all, unless it was interrupted."""
+        return len(self.points[0].parts)
+
+    @property
+    def start(self):
+        """The mean of the folds' weights at the chosen strength, in the layout of all sequences; None: it was not to be found."""
+        point = self.points[self.best]
+        return None if point.w is None else point.w / len(point.parts)
+
+    @property
+    def tried(self):
+        return [
+            Tried.of(strengths, point.scores, point.outcomes, point.seconds)
+            for strengths, point in zip(self.strengths, self.points, strict=True)
+        ]
 
     @property
     def facts(self):
         """What logs and models say of it."""
         (l2, l1), groups = self.strengths[self.best], {"groups": self.groups} if self.groups is not None else {}
         how = {"folds": self.folds} if self.folds else {"set_apart": 0.1}
-        return {**how, **groups, "strength": {"lambda": str(l2), "l1": str(l1)}, **self.points[self.best].scores}
+        how |= {"finished": self.finished} if self.finished < (self.folds or 1) else {}
+        several = {"points": [one.facts for one in self.tried]} if len(self.points) > 1 else {}
+        return {**how, **groups, "strength": {"lambda": str(l2), "l1": str(l1)}, **self.points[self.best].scores, **several}
 
     @property
     def event(self):
         """For a log: every point."""
-        rows = zip(self.strengths, self.points, strict=True)
-        points = [{"lambda": str(l2), "l1": str(l1), **point.scores, "seconds": point.seconds} for (l2, l1), point in rows]
-        return {**self.facts, "points": points}
+        return {**self.facts, "points": [one.event for one in self.tried]}
 
     def report(self):
         """The table of strengths, if there are several, and the scores of the chosen one in full."""
         lines = []
         if len(self.points) > 1:
-            for (l2, l1), point in zip(self.strengths, self.points, strict=True):
-                lines.append(f"lambda {l2}, l1 {l1}: {scores_text(point.scores)}, {point.seconds:.1f} s")
-            lines.append("chosen: lambda {}, l1 {}".format(*self.strengths[self.best]))
+            tried = self.tried
+            lines = [*table(tried), f"chosen: {tried[self.best].name}, {tried[self.best].why(self.select, len(tried))}"]
         of = "" if self.groups is None else f" of {self.groups:,} groups"
+        of = of if self.finished == (self.folds or 1) else f"{of}, {self.finished} of them finished"
         how = f"{self.folds} folds{of}, each" if self.folds else f"a tenth{of}, set apart and"
         lines.append(f"{how} tagged by a model of the others:")
         return "\n".join([*lines, self.points[self.best].evaluation.report()])
@@ -96,35 +141,45 @@ def cross_validate(settings, training, fit_point, observer, groups=None, seed=No
     """
     sizes, n_folds = np.diff(training.corpus.seq), settings.folds or 1
     fold = assign(sizes, n_folds, groups, training.corpus, seed) if settings.folds else set_apart(sizes, settings.seed, groups)
-    several, ended = settings.several, threading.Event()
+    ended = threading.Event()
     asked, at_once = replace(settings, checkpoint=None, resume=None, threads=1), min(settings.threads, n_folds)
     folds: list[Any]
     if training.elsewhere:
-        folds, at_once = away(training, [fold == k for k in range(n_folds)], fit_point, several), n_folds
+        folds, at_once = away(training, [fold == k for k in range(n_folds)], fit_point, settings), n_folds
     else:
-        folds = [Fold(training, fold == k, fit_point, _Folding(observer, ended), several) for k in range(n_folds)]
+        folds = [Fold(training, fold == k, fit_point, _Folding(observer, ended), settings) for k in range(n_folds)]
+    how, so_far = (settings.folds, None if groups is None else len(set(groups))), ([], [])
     with ThreadPoolExecutor(at_once) as pool:
         try:
-            if settings.searches and n_folds > AHEAD:
-                ahead = _along(folds[:AHEAD], asked, training, observer, pool)
-                points, tried = _beside(folds[AHEAD:], ahead, training, observer, pool)
-            else:
-                points, tried = _along(folds, asked, training, observer, pool)[:2]
-        except BaseException:
+            alone = settings.searches and n_folds > AHEAD
+            ahead = _along(folds[:AHEAD] if alone else folds, asked, training, observer, pool, so_far)
+            if alone:
+                so_far = _beside(folds[AHEAD:], ahead, so_far, training, observer, pool)
+        except BaseException as error:
             ended.set()
             if training.elsewhere:
                 folds[0].engine.close()
             pool.shutdown(cancel_futures=True)
+            most = max((len(point.parts) for point in so_far[0]), default=0)
+            if isinstance(error, KeyboardInterrupt) and most:
+                kept = [k for k, point in enumerate(so_far[0]) if len(point.parts) == most]
+                raise FoldsInterrupted(_folded(how, *([of[k] for k in kept] for of in so_far), settings.select)) from None
             raise
-    return Folded(settings.folds, None if groups is None else len(set(groups)), tried, points, _best(points, tried, settings.select))
+    return _folded(how, *so_far, settings.select)
 
 
-def _along(folds, settings, training, observer, pool):
-    """(Points, their strengths, what was found of each by each fold) of the whole path."""
-    path, points, tried, all_found = along(settings), [], [], []
+def _folded(how, points, tried, select):
+    return Folded(*how, tried, points, _best(points, tried, select), select)
+
+
+def _along(folds, settings, training, observer, pool, so_far):
+    """[(what was tried, what each fold found)] of the whole path; so_far is to get the Points and their strengths."""
+    path, all_found = along(settings), []
     one, alone = next(path), settings.searches and len(folds) < (settings.folds or 1)
     while one is not None:
         point, found = _empty(training), []
+        for of, new in zip(so_far, (point, one.settings.points[0]), strict=True):
+            of.append(new)
         for k, result in enumerate(_at(folds, one, pool)):
             if observer.interrupted:
                 raise KeyboardInterrupt
@@ -134,28 +189,29 @@ def _along(folds, settings, training, observer, pool):
                 observer.say(f"fold {k + 1} of {len(folds)}, all so far: {scores_text(point.scores)}")
         if settings.several:
             observer.say(f"{one.name}{', folds 1 and 2 alone' if alone else ''}: {scores_text(point.scores)}")
-        points.append(point)
-        tried.append(one.settings.points[0])
         all_found.append((one, found))
         one = following(path, _value(point, settings.select), point.scores["likelihood"])
-    return points, tried, all_found
+    return all_found
 
 
-def _beside(folds, ahead, training, observer, pool):
+def _beside(folds, ahead, so_far, training, observer, pool):
     """(Points, strengths) of the best that the first folds have found and of its neighbours, by all folds; the strongest first."""
-    points, tried, all_found = ahead
+    points, tried = so_far
     number = {(l2.number, l1.number): k for k, (l2, l1) in enumerate(tried)}
-    l2, l1 = tried[_best(points, tried, all_found[0][0].settings.select)]
+    l2, l1 = tried[_best(points, tried, ahead[0][0].settings.select)]
     wanted = [number[name] for name in beside(number, (l2.number, l1.number))]
-    path = [replace(all_found[k][0], goes_on=k != wanted[0]) for k in wanted]
-    others = list((pool.map if pool._max_workers > 1 else map)(lambda fold: [fold.at(one) for one in path], folds))
+    path = [replace(ahead[k][0], goes_on=k != wanted[0]) for k in wanted]
+    others = []
+    for found in (pool.map if pool._max_workers > 1 else map)(lambda fold: [fold.at(one) for one in path], folds):
+        others.append(found)
+        observer.say(f"fold {AHEAD + len(others)} of {AHEAD + len(folds)}: {path[0].name} to {path[-1].name}")
     if observer.interrupted:
         raise KeyboardInterrupt
     points = [_empty(training) for _ in wanted]
     for k, point, *found in zip(wanted, points, *others, strict=True):
-        for result in [*all_found[k][1], *found]:
+        for result in [*ahead[k][1], *found]:
             _pool(point, result, training.vocabulary.labels)
-        observer.say(f"{all_found[k][0].name}, all folds: {scores_text(point.scores)}")
+        observer.say(f"{ahead[k][0].name}, all folds: {scores_text(point.scores)}")
     return points, [tried[k] for k in wanted]
 
 
@@ -184,18 +240,19 @@ class _Folding(Unheard):
 
 def _empty(training):
     n = training.corpus.n_tokens
-    return Point(Evaluation(labels=training.vocabulary.labels), np.zeros(n, np.int32), np.zeros(n, np.float32))
+    return Point(Evaluation(labels=training.vocabulary.labels), np.full(n, -1, np.int32), np.zeros(n, np.float32))
 
 
 class Fold:
-    """What is left out of the training, and what has been learnt from the rest; keeps: for the next strength."""
+    """What is left out of the training, and what has been learnt from the rest, which is kept for the next strength."""
 
-    def __init__(self, training, left_out, fit_point, observer, keeps):
-        self.training, self.left_out, self.fit_point, self.observer, self.keeps = training, left_out, fit_point, observer, keeps
+    def __init__(self, training, left_out, fit_point, observer, settings):
+        self.training, self.left_out, self.fit_point, self.observer = training, left_out, fit_point, observer
+        self.keeps, self.gives_weights = settings.several, settings.searches
         self.rest = self.w = self.before = None
 
     def at(self, point):
-        """(tokens, their corpus, labels, probabilities, log p of the gold labels, seconds) at one strength."""
+        """What is Found at one strength."""
         corpus, where, started = self.training.corpus, np.flatnonzero(self.left_out), time.perf_counter()
         rest, left = self.rest or self._rest(point.settings), corpus.take(where)
         start = {"w": self.w, "before": self.before} if point.goes_on else {}
@@ -205,7 +262,9 @@ class Fold:
         label, probability = _predicted(rest.layout, outcome.w, left)
         tokens = np.concatenate([np.arange(corpus.seq[i], corpus.seq[i + 1]) for i in where])
         log_p = -Problem(left, rest.layout).value(outcome.w) * left.n_sequences
-        return tokens, left, label, probability, log_p, time.perf_counter() - started
+        w = moved(outcome.w, rest.layout, self.training.layout) if self.gives_weights else None
+        seconds = time.perf_counter() - started
+        return Found(tokens, left, label, probability, log_p, seconds, replace(outcome, w=None), w)
 
     def _rest(self, settings):
         t, rest = self.training, self.training.corpus.take(np.flatnonzero(~self.left_out))
@@ -217,16 +276,16 @@ class Fold:
         self.observer.ended.set()
 
 
-def _alone(training, left_out, fit_point, keeps):
+def _alone(training, left_out, fit_point, settings):
     """A Fold that nobody listens to."""
-    return Fold(training, left_out, fit_point, _Folding(SILENT, threading.Event()), keeps)
+    return Fold(training, left_out, fit_point, _Folding(SILENT, threading.Event()), settings)
 
 
-def away(training, left_out, fit_point, keeps):
+def away(training, left_out, fit_point, settings):
     """Folds on the workers of the training's cluster, each of them in one process."""
     here = replace(training, cluster=None, placed=None)
-    engine = training.cluster.place(_alone, [(here, own, fit_point, keeps) for own in left_out])
-    folds = [Away(engine, k, keeps) for k in range(len(left_out))]
+    engine = training.cluster.place(_alone, [(here, own, fit_point, settings) for own in left_out])
+    folds = [Away(engine, k, settings.several) for k in range(len(left_out))]
     engine.recalled = lambda k: [("at", (point,)) for point in folds[k].points]
     return folds
 
@@ -258,13 +317,16 @@ def _predicted(layout, w, corpus):
 
 def _pool(point, found, names):
     """Add what one fold found."""
-    tokens, left, label, probability, log_p, seconds = found
-    point.label[tokens], point.probability[tokens] = label, probability
-    own = Evaluation(labels=names)
+    point.label[found.tokens], point.probability[found.tokens] = found.label, found.probability
+    own, left = Evaluation(labels=names), found.left
     for evaluation in (point.evaluation, own):
-        add_corpus(evaluation, names, left.seq, left.label, label)
-    point.parts.append((own.score, seconds))
-    point.log_p, point.n_sequences, point.seconds = point.log_p + log_p, point.n_sequences + left.n_sequences, point.seconds + seconds
+        add_corpus(evaluation, names, left.seq, left.label, found.label)
+    if found.w is not None:
+        point.w = found.w if point.w is None else point.w + found.w
+    point.log_p, point.n_sequences = point.log_p + found.log_p, point.n_sequences + left.n_sequences
+    point.seconds += found.seconds
+    point.outcomes.append(found.outcome)
+    point.parts.append((own.score, found.seconds))
 
 
 def _value(point, select):

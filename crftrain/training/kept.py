@@ -65,6 +65,9 @@ class Kept(Observer):
     def _lines(self, point):
         labels, t = [label.encode() for label in self.vocabulary.labels], 0
         for sentence in self.sentences:
+            if point.label[t] < 0:  # of a fold that was not finished
+                t += len(sentence.lines)
+                continue
             for line in sentence.lines:
                 shown = line.partition(b"\t")[0] if self.items else line
                 yield joined(shown, b"%b:%.6f\n" % (labels[point.label[t]], point.probability[t]))

@@ -17,7 +17,11 @@ def fold_again(settings, training, fit_point, observer, groups, folded):
     """The facts of all the ways of dealing out, `folded` the first; settings have the chosen strength alone."""
     scores = [folded.points[folded.best].scores]
     for r in range(1, settings.repeat):
-        again = cross_validate(settings, training, fit_point, observer, groups, seed=settings.seed + r)
+        try:
+            again = cross_validate(settings, training, fit_point, observer, groups, seed=settings.seed + r)
+        except KeyboardInterrupt:
+            _told(scores, observer)
+            raise
         scores.append(again.points[0].scores)
         observer.say(f"dealt out {r + 1} of {settings.repeat} times: {_text(scores[-1])}")
     return _told(scores, observer)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 START, STEP = 4, 2  # in quarters of a power of ten: c = 10
 LEAST, MOST = -16, 16
-CLEAR = 0.1  # percent of F1 or accuracy
-TOL = 1e-2  # how far from their optimum points may end that are only to be compared, where nobody says another --tol
+CLEAR = 0.4  # percent of F1 or accuracy: where a curve falls by so much in a step, half a step from its peak costs a tenth
+TOL = 3e-2  # how far from their optimum points may end that are only to be compared, where nobody says another --tol
 
 
 @dataclass(frozen=True)

@@ -27,13 +27,15 @@ from ..model.warmstart import initial_weights, widened
 from ..text.encode import Corpus, Vocabulary
 from . import checkpoint
 from .events import MEGABYTE, SILENT, ending, last_event, model_facts, run_facts, scores_text, start_event
-from .folds import cross_validate
+from .folds import FoldsInterrupted, cross_validate
 from .loop import Asked, HeldOut, Limits, Plateau, fit
 from .proof import DEFAULT, Goal, Prover
 from .repeats import fold_again, train_again
 from .search import along, following
 from .strength import Strength
+from .tried import Tried, table
 
+WALKED = 7  # strengths that a search for the best seldom needs more than
 VECTORS = 4  # as long as its weights, that a shard holds while it is asked: what comes, what goes, and copies of both on the way
 
 
@@ -171,13 +173,12 @@ def train_numbered(training, settings, observer=SILENT, *, heldout=None, init=No
             raise KeyboardInterrupt
         if settings.folds or (settings.searches and not heldout):
             with observer.idle():  # there is nothing yet that could be saved
-                folded = cross_validate(settings, training, fit_point, observer, groups)
-            observer.say(folded.report())
-            observer.folded(folded)
+                folded = _folded(settings, training, observer, groups)
             if settings.repeat and not heldout:
                 with observer.idle():
                     again = fold_again(_as_folds_say(settings, folded, None), training, fit_point, observer, groups, folded)
                 more_facts = {**more_facts, "repeats": again}
+            w = folded.start if settings.searches and init is None and not heldout else w
             settings, more_facts = _as_folds_say(settings, folded, heldout), {**more_facts, "folds": folded.facts}
         outcome, facts = _follow_path(settings, training, w, heldout, observer)
         if settings.repeat and heldout:
@@ -186,6 +187,19 @@ def train_numbered(training, settings, observer=SILENT, *, heldout=None, init=No
     if vocabulary.legal is not None:
         more_facts = {**more_facts, "legal": vocabulary.legal.said}
     return Model(vocabulary, training.layout, outcome.w, {**facts, **more_facts}), outcome
+
+
+def _folded(settings, training, observer, groups):
+    """What cross-validation found, which is told; where it is interrupted, what was finished."""
+    try:
+        folded, interrupted = cross_validate(settings, training, fit_point, observer, groups), None
+    except FoldsInterrupted as error:
+        folded, interrupted = error.folded, error
+    observer.say(folded.report())
+    observer.folded(folded)
+    if interrupted is not None:
+        raise interrupted
+    return folded
 
 
 def _as_folds_say(settings, folded, heldout):
@@ -216,6 +230,8 @@ def describe(settings, training, heldout=None):
         parts["copies for threads and held-out data"] = 8 * copies
     if settings.folds and settings.several:  # they go on side by side from strength to strength
         parts["folds side by side"] = (settings.folds - 1) * sum(parts.values())
+    if settings.searches and not heldout:
+        parts["weights of what is tried"] = 8 * facts.n_features * WALKED
     need, free = sum(parts.values()), free_memory()
     told = ", ".join(f"{what} {size / MEGABYTE:,.0f} MB" for what, size in parts.items())
     if free is not None and need > free:
@@ -292,7 +308,7 @@ def fit_point(settings, training, *, point=0, w=None, heldout=None, before=None,
 
 def _follow_path(settings, training, w, heldout, observer):
     """Train at each strength, each from where the one before ended; (the chosen outcome, its facts)."""
-    chosen, optimiser, many, k = None, None, settings.several, 0
+    chosen, optimiser, many, k, tried = None, None, settings.several, 0, []
     path = along(settings)
     point = next(path)
     while point is not None:
@@ -304,6 +320,7 @@ def _follow_path(settings, training, w, heldout, observer):
         w, before = (w, optimiser) if point.goes_on or k == 0 else (np.zeros(len(w)), None)
         outcome, optimiser = fit_point(one, training, w=w, heldout=heldout, before=before, observer=observer)
         observer.say(ending(outcome, one.algorithm))
+        tried.append(Tried.of(one.points[0], outcome.dev, [outcome], outcome.seconds))
         if chosen is None or heldout is None or outcome.dev_score > chosen[0].dev_score:
             kept, best = outcome.w.copy() if many else outcome.w, point
             chosen = replace(outcome, w=kept), model_facts(one, training, 0, outcome)
@@ -315,8 +332,10 @@ def _follow_path(settings, training, w, heldout, observer):
     if settings.searches and heldout and not observer.interrupted:
         chosen = _finished(replace(best.settings, tol=settings.tol), training, chosen, heldout, observer)
     if many:
-        why = scores_text(chosen[0].dev) if heldout else "the last one; held-out data (--dev) or --folds would choose"
-        observer.say(f"kept: {best.name}: {why}")
+        observer.say("\n".join(table(tried)))
+        scores = f"{scores_text(chosen[0].dev)}; {tried[0].why(settings.select, len(tried))}" if heldout else ""
+        observer.say(f"kept: {best.name}: {scores or 'the last one; held-out data (--dev) or --folds would choose'}")
+        chosen = chosen[0], {**chosen[1], "tried": [one.facts for one in tried]}
     return chosen
 
 
