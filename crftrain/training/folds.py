@@ -148,7 +148,7 @@ def cross_validate(settings, training, fit_point, observer, groups=None, seed=No
         folds, at_once = away(training, [fold == k for k in range(n_folds)], fit_point, settings), n_folds
     else:
         folds = [Fold(training, fold == k, fit_point, _Folding(observer, ended), settings) for k in range(n_folds)]
-    how, so_far = (settings.folds, None if groups is None else len(set(groups))), ([], [])
+    n_groups, so_far = None if groups is None else len(set(groups)), ([], [])
     with ThreadPoolExecutor(at_once) as pool:
         try:
             alone = settings.searches and n_folds > AHEAD
@@ -163,13 +163,14 @@ def cross_validate(settings, training, fit_point, observer, groups=None, seed=No
             most = max((len(point.parts) for point in so_far[0]), default=0)
             if isinstance(error, KeyboardInterrupt) and most:
                 kept = [k for k, point in enumerate(so_far[0]) if len(point.parts) == most]
-                raise FoldsInterrupted(_folded(how, *([of[k] for k in kept] for of in so_far), settings.select)) from None
+                points, tried = ([of[k] for k in kept] for of in so_far)
+                raise FoldsInterrupted(_folded(settings, n_groups, points, tried)) from None
             raise
-    return _folded(how, *so_far, settings.select)
+    return _folded(settings, n_groups, *so_far)
 
 
-def _folded(how, points, tried, select):
-    return Folded(*how, tried, points, _best(points, tried, select), select)
+def _folded(settings, n_groups, points, tried):
+    return Folded(settings.folds, n_groups, tried, points, _best(points, tried, settings.select), settings.select)
 
 
 def _along(folds, settings, training, observer, pool, so_far):

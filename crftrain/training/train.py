@@ -308,7 +308,7 @@ def fit_point(settings, training, *, point=0, w=None, heldout=None, before=None,
 
 def _follow_path(settings, training, w, heldout, observer):
     """Train at each strength, each from where the one before ended; (the chosen outcome, its facts)."""
-    chosen, optimiser, many, k, tried = None, None, settings.several, 0, []
+    chosen, optimiser, many, k, tried, most = None, None, settings.several, 0, [], ()
     path = along(settings)
     point = next(path)
     while point is not None:
@@ -321,8 +321,9 @@ def _follow_path(settings, training, w, heldout, observer):
         outcome, optimiser = fit_point(one, training, w=w, heldout=heldout, before=before, observer=observer)
         observer.say(ending(outcome, one.algorithm))
         tried.append(Tried.of(one.points[0], outcome.dev, [outcome], outcome.seconds))
-        if chosen is None or heldout is None or outcome.dev_score > chosen[0].dev_score:
-            kept, best = outcome.w.copy() if many else outcome.w, point
+        value = (outcome.dev_score, *(strength.number for strength in one.points[0]))
+        if chosen is None or heldout is None or value > most:  # of equals the strongest
+            kept, best, most = outcome.w.copy() if many else outcome.w, point, value
             chosen = replace(outcome, w=kept), model_facts(one, training, 0, outcome)
         if many:
             observer.end({**where, **last_event(outcome, None), **{name: event[name] for name in ("lambda", "l1")}})

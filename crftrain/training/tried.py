@@ -18,8 +18,9 @@ class Tried:
 
     @classmethod
     def of(cls, strengths, scores, outcomes, seconds):
+        l2, l1 = map(str, strengths)
         active, objective = (float(np.mean([getattr(outcome, name) for outcome in outcomes])) for name in ("active", "objective"))
-        return cls(*map(str, strengths), active, objective, scores or {}, seconds)
+        return cls(l2, l1, active, objective, scores or {}, seconds)
 
     @property
     def name(self):
