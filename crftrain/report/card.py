@@ -32,6 +32,7 @@ KNOWN = {
     "bound": "proved: the objective is above its least by at most",
     "best_iteration": "step that was kept",
     "dev": "held-out scores of that step",
+    "tried": "strengths that were tried",
     "version": "crftrain",
 }
 
@@ -73,6 +74,8 @@ def _value(value):
         return f"{value:,}"
     if isinstance(value, dict):
         return ", ".join(f"{key} {_value(part)}" for key, part in value.items())
+    if isinstance(value, list):
+        return "; ".join(map(_value, value))
     return {True: "yes", False: "no", None: "unknown"}.get(value, str(value)) if not isinstance(value, str) else value
 
 
