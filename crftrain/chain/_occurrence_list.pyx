@@ -21,12 +21,12 @@ from ..text.rare import occurrences
 cdef int64_t MOST = <int64_t> 1 << 32   # 32 bits number so many weights, or scores of one sequence
 
 
-def listed_bytes(corpus, layout):
-    """What list_weights will take, but for pointers and padding."""
+def listed_bytes(corpus, layout, met=None):
+    """What list_weights will take, but for pointers and padding. met: the occurrences of each attribute, where they are counted already."""
     if layout.label is None:
         return 0
-    met = occurrences(corpus.nodes, layout.n_attributes)[layout.dense:] @ np.diff(layout.ptr)[layout.dense:]
-    return int(met) * (8 if corpus.nodes.value is None else 16)
+    met = occurrences(corpus.nodes, layout.n_attributes) if met is None else met
+    return int(met[layout.dense:] @ np.diff(layout.ptr)[layout.dense:]) * (8 if corpus.nodes.value is None else 16)
 
 
 def list_weights(Sequences sequences, layout):

@@ -20,16 +20,13 @@ class Met(NamedTuple):
 
     @classmethod
     def of(cls, corpus, layout):
-        touched = _touched(corpus.nodes, layout.ptr) + _touched(corpus.pairs, layout.pair_ptr)
+        met, touched = occurrences(corpus.nodes, layout.n_attributes), 0
+        for observations, counts, ptr in ((corpus.nodes, met, layout.ptr), (corpus.pairs, None, layout.pair_ptr)):
+            if observations is not None and len(observations.attr):
+                counts = occurrences(observations, len(ptr) - 1) if counts is None else counts
+                touched += int(counts @ np.diff(ptr))
         lengths = np.diff(corpus.seq).astype(np.int64)
-        return cls(len(corpus.nodes.attr), touched, listed_bytes(corpus, layout), int(lengths @ lengths))
-
-
-def _touched(observations, ptr):
-    """Weights of the blocks of all occurrences."""
-    if observations is None or len(observations.attr) == 0:
-        return 0
-    return int(occurrences(observations, len(ptr) - 1) @ np.diff(ptr))
+        return cls(len(corpus.nodes.attr), touched, listed_bytes(corpus, layout, met), int(lengths @ lengths))
 
 
 def sizes(corpus, layout):

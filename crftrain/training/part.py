@@ -25,6 +25,8 @@ from ..text.rare import drop, occurrences
 from ..text.read import source_name
 from .constrained import Odd, counted, keep_legal
 
+PIECE = 1 << 17  # numbers that stay in the cache
+
 
 @dataclass(frozen=True)
 class Names:
@@ -142,8 +144,16 @@ class Part(Shard):
         found = [checksum(corpus.seq[1:] + tokens), checksum(corpus.label)]
         for observations, numbers, before in ((corpus.nodes, names, nodes), (corpus.pairs, pair_names, pairs)):
             if observations is not None:
-                there = observations.attr.copy()
-                renumber(there, numbers)
-                found += [checksum(observations.ptr[1:] + before), checksum(there)]
+                found += [checksum(observations.ptr[1:] + before), renumbered_checksum(observations.attr, numbers)]
                 found += [] if observations.value is None else [checksum(observations.value)]
         return found
+
+
+def renumbered_checksum(attr, numbers):
+    """Of the array in other numbers, made a piece at a time."""
+    check = 0
+    for first in range(0, len(attr), PIECE):
+        there = attr[first : first + PIECE].copy()
+        renumber(there, numbers)
+        check = checksum(there, check)
+    return check
