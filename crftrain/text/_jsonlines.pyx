@@ -9,7 +9,7 @@ from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize, PyBytes_
 from libc.string cimport memcmp, strncmp
 
 from ._cells cimport put_cell
-from ._strings cimport Growing
+from ._strings cimport SLACK, Growing, put
 
 cdef enum:
     ENTRIES = 32                    # of an object
@@ -20,6 +20,7 @@ cdef enum:
 cdef struct Text:
     const char* at
     Py_ssize_t length
+    bint spaced                     # there is a space in it
 
 cdef struct Entry:
     Text key
@@ -44,9 +45,10 @@ cdef class Lists:
         cdef Py_ssize_t n, k, t, length = -1
         cdef Py_ssize_t* firsts
         cdef list group, rows = []
+        cdef const char* end = PyBytes_AsString(line) + PyBytes_Size(line)
         self.texts.used = self.firsts.used = 0
-        n = read_object(PyBytes_AsString(line), PyBytes_AsString(line) + PyBytes_Size(line), entries, self.texts)
-        if n < 0:
+        n = read_object(PyBytes_AsString(line), end, entries, self.texts)
+        if n < 0 or any_of(entries, n, b"answer", 6):   # what was rejected is somebody else's to find out
             return None
         for group in self.groups:
             k = self.chosen(group, entries, n)
@@ -58,7 +60,7 @@ cdef class Lists:
             self.firsts.push(&entries[k].first, sizeof(Py_ssize_t))
         k, firsts = self.firsts.used // sizeof(Py_ssize_t), <Py_ssize_t*> self.firsts.data
         for t in range(length):
-            rows.append(row(<Text*> self.texts.data, firsts, k, t, self.out))
+            rows.append(row(<Text*> self.texts.data, firsts, k, t, end, self.out))
         return rows
 
     cdef Py_ssize_t chosen(self, list group, Entry* entries, Py_ssize_t n) except -3:
@@ -68,7 +70,7 @@ cdef class Lists:
         for name in group:
             found, length = -1, PyBytes_Size(name)
             for k in range(n):
-                if entries[k].key.length == length and memcmp(entries[k].key.at, PyBytes_AsString(name), length) == 0:
+                if is_called(&entries[k], PyBytes_AsString(name), length):
                     if found >= 0:
                         return -2
                     found = k
@@ -79,7 +81,20 @@ cdef class Lists:
         return -1
 
 
-cdef bytes row(Text* texts, Py_ssize_t* firsts, Py_ssize_t n, Py_ssize_t t, Growing out):
+cdef inline bint is_called(const Entry* entry, const char* name, Py_ssize_t length) noexcept nogil:
+    return entry.key.length == length and memcmp(entry.key.at, name, length) == 0
+
+
+cdef bint any_of(const Entry* entries, Py_ssize_t n, const char* name, Py_ssize_t length) noexcept nogil:
+    """Whether an entry has that name."""
+    cdef Py_ssize_t k
+    for k in range(n):
+        if is_called(entries + k, name, length):
+            return True
+    return False
+
+
+cdef bytes row(Text* texts, Py_ssize_t* firsts, Py_ssize_t n, Py_ssize_t t, const char* end, Growing out):
     """The t-th text of each list, with tabs between; a space becomes a no-break space, nothing becomes _."""
     cdef Py_ssize_t k
     cdef Text* text
@@ -87,12 +102,18 @@ cdef bytes row(Text* texts, Py_ssize_t* firsts, Py_ssize_t n, Py_ssize_t t, Grow
     out.used = 0
     for k in range(n):
         text = texts + firsts[k] + t
-        out.reserve(2 * text.length + 2)
+        if out.used + 2 * text.length + 2 + SLACK > out.room:
+            out.reserve(2 * text.length + 2)
         to = out.data + out.used
         if k:
             to[0] = b"\t"
             to += 1
-        out.used = put_cell(to, text.at, text.at + text.length) - out.data
+        if text.spaced or text.length == 0 or end - text.at < SLACK:
+            to = put_cell(to, text.at, text.at + text.length)
+        else:
+            put(to, text.at, text.length)
+            to += text.length
+        out.used = to - out.data
     return PyBytes_FromStringAndSize(out.data, out.used)
 
 
@@ -154,10 +175,12 @@ cdef const char* read_text(const char* p, Text* text) noexcept nogil:
     if p[0] != b'"':
         return NULL
     p += 1
-    text.at = p
+    text.at, text.spaced = p, False
     while p[0] != b'"':
-        if p[0] == b"\\" or <unsigned char> p[0] < 32:
-            return NULL
+        if p[0] == b"\\" or <unsigned char> p[0] <= 32:
+            if p[0] != b" ":
+                return NULL
+            text.spaced = True
         p += 1
     text.length = p - text.at
     return p + 1

@@ -69,8 +69,7 @@ class Reader(Each):
             self.items.end(source)
 
     def record(self, line, number, source):
-        rows = self.lists.rows(line)
-        if rows is not None and b'"answer"' not in line:
+        if (rows := self.lists.rows(line)) is not None:
             return Record(rows, source, number, (line, None))
         line, found = _object(line, number, source)
         try:
