@@ -105,7 +105,7 @@ cdef class Expander(Texts):
         return 0
 
     cdef int forget(self) except -1:
-        """Start all tables anew."""
+        """Start all tables anew; payloads keep their memory, most of which they will need again."""
         cdef Py_ssize_t g
         cdef Group* G
         Texts.forget(self)
@@ -114,9 +114,8 @@ cdef class Expander(Texts):
             free(G.slots)
             free(G.keys)
             free(G.direct)
-            free(G.payload)
-            G.slots, G.keys, G.direct, G.payload = NULL, NULL, NULL, NULL
-            G.mask = G.n_keys = G.n_direct = G.room = G.n_records = 0
+            G.slots, G.keys, G.direct = NULL, NULL, NULL
+            G.mask = G.n_keys = G.n_direct = G.n_records = 0
         return 0
 
     # ---- a sentence ----------------------------------------------------------------------------------------------------------
@@ -164,6 +163,7 @@ cdef class Expander(Texts):
             while 3 * (<uint64_t> G.n_keys + n) >= 2 * G.mask:
                 self.grow(G)
         self.make_keys(G, n)
+        self.look_ahead(G, n)
         key, h = <int32_t*> self.key.data, <uint32_t*> self.key_hash.data
         for i in range(n):
             if G.plain and key[i] >= 0:
@@ -215,21 +215,26 @@ cdef class Expander(Texts):
         cdef int32_t record
         if 3 * <uint64_t> (G.n_keys + 1) >= 2 * G.mask:
             self.grow(G)
-        i = h & G.mask
-        while G.slots[i].record >= 0:
-            if G.slots[i].hash == h:
-                p = 0
-                while p < m and G.keys[i * m + p] == key[p]:
-                    p += 1
-                if p == m:
-                    return G.slots[i].record
-            i = (i + 1) & G.mask
+        i = slot_of(G, key, h)
+        if G.slots[i].record >= 0:
+            return G.slots[i].record
         record = self.make(G, place)
         G.slots[i] = KeySlot(h, record)
         for p in range(m):
             G.keys[i * m + p] = key[p]
         G.n_keys += 1
         return record
+
+    cdef bint is_new(self, const Group* G, int64_t i) noexcept nogil:
+        """Whether the group's key number i, after make_keys, has no record yet."""
+        cdef const int32_t* key = <const int32_t*> self.key.data + i * (G.end - G.first)
+        if G.plain and key[0] >= 0:
+            return G.direct[key[0]] < 0
+        return G.slots != NULL and G.slots[slot_of(G, key, (<const uint32_t*> self.key_hash.data)[i])].record < 0
+
+    cdef int look_ahead(self, const Group* G, int64_t n) except -1 nogil:
+        """Ask memory for what `make` will need for those of the n keys that are new."""
+        return 0
 
     cdef int grow(self, Group* G) except -1 nogil:
         """Twice the slots."""
@@ -301,3 +306,18 @@ cdef class Expander(Texts):
             put(out.data + at, text.at, text.length)
             at += text.length
         return at
+
+
+cdef inline uint64_t slot_of(const Group* G, const int32_t* key, uint32_t h) noexcept nogil:
+    """Where a key is, or would be."""
+    cdef uint64_t i = h & G.mask
+    cdef int64_t p, m = G.end - G.first
+    while G.slots[i].record >= 0:
+        if G.slots[i].hash == h:
+            p = 0
+            while p < m and G.keys[i * m + p] == key[p]:
+                p += 1
+            if p == m:
+                break
+        i = (i + 1) & G.mask
+    return i
