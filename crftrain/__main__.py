@@ -17,11 +17,12 @@ def run():
 
 
 def _interrupted(number, frame):
-    while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            os._exit(128 + number)
+    """Ends it where an import would be half done, or where no command has begun that could end in its own way."""
+    while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
+        if frame.f_code.co_name == "_run" and frame.f_globals["__name__"] == "crftrain.cli.ending":
+            raise KeyboardInterrupt
         frame = frame.f_back
-    raise KeyboardInterrupt
+    os._exit(128 + number)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,10 @@ def test_any_section_may_be_deflated(place, tag):
 @pytest.mark.parametrize("name, data", hostile.attacks().items())
 def test_attack(place, name, data):
     place.write_bytes(hostile.forge(hostile.GOOD))
-    load(place)  # the modules that reading takes are no part of what the attack takes
+    load(place)  # the modules that reading and refusing take are no part of what the attack takes
+    place.write_bytes(b"none")
+    with pytest.raises(ModelError):
+        load(place)
     place.write_bytes(data)
     start = time.perf_counter()
     tracemalloc.start()
