@@ -11,7 +11,6 @@ LONGER = {"compat/sklearn_crfsuite/_estimator.py: __init__"}  # the other librar
 # In optimizers/; one idea each, which two files would tear.
 OPTIMIZERS = {
     "average/_sampling.pyx",  # the four samplings
-    "average/_table.pyx",  # a table's three kinds
     "batch/_trust.py",  # a step and what it keeps for the next
     "loop/_sequential.pyx",  # the loop of all methods
     "weights/_lazy.pyx",  # a store with its checkpoint
@@ -54,7 +53,7 @@ def test_no_file_is_too_long():
     files = {path: len(lines) for path, lines in sources(".py", ".pyx", ".pxd", ".pxi", ".h")}
     assert {path for path, length in files.items() if length > FILE} == set()
     long = {path.removeprefix("optimizers/") for path, length in files.items() if path.startswith("optimizers/") and length > OPTIMIZER}
-    assert long == OPTIMIZERS
+    assert long <= OPTIMIZERS
 
 
 def test_no_function_is_too_long():
