@@ -82,6 +82,8 @@ def test_rules_are_no_exception(crftrain, monkeypatch, tmp_path, model, rules):
         ["--forbid", "^ *"],
         ["--allow", "Z O"],
         ["--once", "all"],
+        ["-n", "0"],
+        ["-n", "10001"],
     ],
 )
 def test_rules_that_are_wrong_and_others_go_the_long_way(crftrain, monkeypatch, tmp_path, model, rules):

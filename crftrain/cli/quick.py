@@ -1,5 +1,5 @@
-"""`crftrain tag [-j N] [--constrain S] [--forbid P] [--allow P] MODEL FILE..` and nothing else: most runs are one of these, and reading a
-command line takes as long to load as tagging.
+"""`crftrain tag [-j N] [-n N] [--constrain S] [--forbid P] [--allow P] MODEL FILE..` and nothing else: most runs are one of these, and
+reading a command line takes as long to load as tagging.
 
 What is not so plain (other options, options in the environment, data or a model of another kind) goes the way of all commands. The two ways
 share what they do, so nobody can tell which it was.
@@ -12,6 +12,8 @@ import sys
 from dataclasses import dataclass, field
 from itertools import chain
 
+MOST = 10_000  # of -n and -j; whoever wants more goes the long way
+
 
 def ran(words):
     """Whether the words of a command line were so plain, and all is done."""
@@ -23,7 +25,7 @@ def ran(words):
         return False
     gc.disable()  # nothing of what loads now will ever be garbage
     try:
-        tagger = _tagger(model, words.rules, files[0])
+        tagger = _tagger(model, words, files[0])
     finally:
         gc.enable()
     if tagger is None:
@@ -36,10 +38,11 @@ def ran(words):
 
 @dataclass
 class Words:
-    """Of a command line that is plain: names of files, threads, and what Model.legal takes."""
+    """Of a command line that is plain: names of files, threads, how many labellings, and what Model.legal takes."""
 
     names: list
     threads: int = 1
+    best: int = 1
     rules: dict = field(default_factory=dict)
 
 
@@ -48,15 +51,15 @@ def parted(words):
     found = Words([])
     words = iter(words)
     for word in words:
-        value = next(words, "") if word in ("-j", "--constrain", "--forbid", "--allow") else None
+        value = next(words, "") if word in ("-j", "-n", "--constrain", "--forbid", "--allow") else None
         if value is None:
             if word.startswith("-"):
                 return None
             found.names.append(word)
-        elif word == "-j":
-            if not value.isdecimal() or int(value) < 1:
+        elif word in ("-j", "-n"):
+            if not (value.isascii() and value.isdecimal() and len(value) < 9 and 1 <= int(value) <= MOST):
                 return None
-            found.threads = int(value)
+            setattr(found, "threads" if word == "-j" else "best", int(value))
         elif word == "--constrain":
             found.rules["scheme"] = value
         else:
@@ -64,24 +67,26 @@ def parted(words):
     return found
 
 
-def _tagger(path, rules, first):
+def _tagger(path, words, first):
     """The Tagger; None where the model or the first file is of another kind, or the rules are wrong."""
     from ..errors import SettingsError
     from ..model.model import load_bare
-    from ..tagging.tag import Tagger
+    from ..tagging.query import Query
+    from ..tagging.tag import Output, Tagger
     from ..text.forms import detected
 
     model = load_bare(path)
     if model.vocabulary.form or (model.vocabulary.format != "items" and detected(first)):
         return None
-    if not rules:
-        return Tagger(model)
+    output = Output(query=Query(n=words.best))
+    if not words.rules:
+        return Tagger(model, output=output)
     from ..text.legal import SCHEMES
 
-    if rules.get("scheme", "auto") not in SCHEMES:
+    if words.rules.get("scheme", "auto") not in SCHEMES:
         return None
     with contextlib.suppress(SettingsError):
-        return Tagger(model, legal=model.legal(**rules))
+        return Tagger(model, output=output, legal=model.legal(**words.rules))
     return None
 
 

@@ -11,12 +11,14 @@ labelling costs the length of its detour, and L for each node that it opens.
 The node T, behind the end, gathers the ways out of all labels at T - 1; its ways are the labellings.
 """
 
+from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize, PyBytes_Size
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
 
 from .._kernels cimport Lattice
+from ..text._strings cimport Growing
 
 
 cdef class Ranking:
@@ -143,3 +145,22 @@ cdef class Ranking:
 
 def longer(old, int64_t more):
     return np.concatenate([old, np.empty(more, np.asarray(old).dtype)])
+
+
+def written(list before, const int32_t[:, ::1] paths, list p, list names):
+    """The labellings as bytes: what stands before each label, and the label; each after a line with its probability and its place."""
+    cdef Growing out = Growing()
+    cdef int64_t k, t
+    for k in range(paths.shape[0]):
+        push(out, b"@probability\t%.6g\t%d\n" % (p[k], k + 1))
+        for t in range(paths.shape[1]):
+            push(out, before[t])
+            push(out, names[paths[k, t]])
+            out.push(b"\n", 1)
+        out.push(b"\n", 1)
+    return PyBytes_FromStringAndSize(out.data, out.used)
+
+
+cdef int push(Growing out, bytes text) except -1:
+    out.push(PyBytes_AsString(text), PyBytes_Size(text))
+    return 0

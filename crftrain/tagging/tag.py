@@ -198,12 +198,11 @@ class Tagger:
 
     def _ranked(self, sentences, decoded):
         """Each labelling of a sentence after a line with its probability and its place."""
-        for i, sentence in enumerate(sentences):
+        from ._ranked import written
+
+        for sentence, (scores, paths), log_z in zip(sentences, decoded.ranked, decoded.log_z.tolist(), strict=True):
             before = [b""] * len(sentence.lines) if self.output.labels_only else self._joined(sentence, [b""] * len(sentence.lines))
-            scores, paths = decoded.ranked[i]
-            for k, (p, path) in enumerate(zip(np.exp(scores - decoded.log_z[i]).tolist(), paths.tolist(), strict=True), 1):
-                lines = [start + self.labels[j] for start, j in zip(before, path, strict=True)]
-                yield b"@probability\t%.6g\t%d\n%s\n\n" % (p, k, b"\n".join(lines))
+            yield written(before, paths, np.exp(scores - log_z).tolist(), self.labels)
 
     def _written(self, sentences, decoded):
         """The output for each sentence; those without tokens are only comments."""

@@ -77,7 +77,7 @@ cdef class SvrgSteps(SampledSteps):
         w, g = np.asarray(self.lazy.w), np.empty(self.lazy.layout.n_features)
         self.problem.value_and_gradient(w, g)
         g -= self.l2 * w
-        np.multiply(self.scale, np.add.reduceat(self.problem.last_losses, self.units[:-1]), out=np.asarray(self.losses))
+        np.multiply(self.scale, np.add.reduceat(self.problem.last_losses, self.units[: self.n_units]), out=np.asarray(self.losses))
         np.asarray(self.entropies)[:] = np.mean(self.losses) - w @ g
         g *= self.n_units
         self.lazy.set_d(g)
