@@ -386,6 +386,9 @@ def test_what_conllu_is_made_of_has_a_field_for_each_column(crftrain, tmp_path):
     (tmp_path / "a.txt").write_text("Ada x N B-P\nL. y _ I-P\n\n")
     made = crftrain("convert", "--to", "conllu", "--scheme", "bioes", "--fields", "form,feats.A,feats.B,misc.NER", "a.txt").out.decode()
     assert made == "1\tAda\t_\t_\t_\tA=x|B=N\t_\t_\t_\tNER=B-P\n2\tL.\t_\t_\t_\tA=y\t_\t_\t_\tNER=E-P\n\n"
+    (tmp_path / "c.txt").write_text("Ada P\n#c\n\n")
+    ended = crftrain("convert", "c.txt")
+    assert ended.status == 1 and "c.txt:2: a token without a label" in ended.err and "--comments '#'" in ended.err
     ended = crftrain("convert", "--to", "conllu", "a.txt")
     assert ended.status == 1 and "a.txt:1: 4 columns, expected 2: form upos" in ended.err
     for fields in ("form,id,upos,misc.NER", "form,form,upos,misc.NER", "form,zzz,upos,misc.NER"):

@@ -6,6 +6,7 @@ labels are bytes, sure says how probable they are (query.Sure).
 import json
 
 from ..errors import DataError
+from ..text.forms import hinted
 from ..text.read import columns
 from ..text.schemes import converted as in_other_scheme
 from ..text.schemes import parsed, spans
@@ -89,8 +90,9 @@ def inline(sentence, labels, sure=None):
 def converted(record, target, scheme, conllu=None):
     """A labelled record in another format; conllu: the Form of CoNLL-U if that is the target."""
     rows = [columns(line) for line in record.lines]
-    if any(len(row) < 2 for row in rows):
-        raise DataError(record.place(), "a token without a label", "2 columns or more, the label last")
+    if (odd := next((i for i, row in enumerate(rows) if len(row) < 2), None)) is not None:
+        expectation = hinted("2 columns or more, the label last", record.lines[odd])
+        raise DataError(record.place(odd), "a token without a label", expectation)
     labels = [row[-1] for row in rows]
     if scheme:
         labels = _converted(labels, scheme)
