@@ -136,7 +136,7 @@ def test_a_likelihood_that_nothing_can_be_selected_by_is_an_error(settings, tmp_
 
 
 def test_compare_with_l1_and_a_damaged_optimum(crftrain, train_file, tmp_path):
-    arguments = ("compare", "--out", "race", "-a", "owlqn", "--l1", "1/n", "--max-passes", 5, "train.txt")
+    arguments = ("compare", "--out", "race", "-a", "owlqn", "-a", "sgd-l1", "--l1", "0.01", "--max-passes", 30, "train.txt")
     first = crftrain(*arguments)
     assert first.status == 0, first.err
     (kept,) = (tmp_path / "race").glob("optimum-*.json")
@@ -182,9 +182,10 @@ def test_options_have_ranges_that_the_code_can_hold(crftrain, train_file, argume
 
 
 @pytest.mark.parametrize("name", ["sag", "lbfgs", "sgd", "newton-cg"])
-def test_no_model_without_an_objective(crftrain, tmp_path, name):
+def test_no_model_without_an_objective(crftrain, train_file, tmp_path, name):
     (tmp_path / "huge.items").write_text("A\ta:1e200\nB\tb:1e200\n\nB\ta:-1e200\n", encoding="utf-8")
-    for arguments in (("--format", "items", "huge.items"), ("--format", "items", "--lambda", "1e308", "huge.items")):
+    items = ("--format", "items", "huge.items")
+    for arguments in (items, ("--lambda", "1e308", *items), ("--lambda", "1e308", "train.txt"), ("--lambda", "1e307", "train.txt")):
         ended = crftrain("learn", "-q", "-a", name, "--passes", 3, "-m", "m.bin", "--log", "log", *arguments)
         if ended.status == 0:
             assert '"objective": null' not in (tmp_path / "log").read_text()

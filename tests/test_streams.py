@@ -89,10 +89,13 @@ def test_a_label_that_the_encoding_has_not_is_an_error(crftrain, tmp_path):
     assert "'Ω', of a label, is not in latin-1" in ended.err
 
 
-def test_results_in_a_narrow_encoding(process, tmp_path, monkeypatch):
-    (tmp_path / "t.txt").write_text("a Ω Ω\n", encoding="utf-8")
+@pytest.mark.parametrize("command", [("eval", "g.txt"), ("dump", "m.bin"), ("info", "m.bin"), ("features", "-t", "pos", "t.txt")])
+def test_results_in_a_narrow_encoding(process, crftrain, tmp_path, monkeypatch, command):
+    (tmp_path / "g.txt").write_text("a Ω Ω\n", encoding="utf-8")
+    (tmp_path / "t.txt").write_text("Ω x Ω\nb x O\n\n" * 3, encoding="utf-8")
+    assert crftrain("learn", "-q", "--passes", 3, "-m", "m.bin", "t.txt").status == 0
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    child = process("eval", "t.txt")
+    child = process(*command)
     assert (child.wait(60), child.stderr.read()) == (0, b"")
     text = child.stdout.read()
     assert b"\\u03a9" in text or "Ω".encode() in text
