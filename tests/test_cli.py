@@ -696,18 +696,19 @@ def test_a_signal_before_the_first_step_writes_nothing(process, train_file, tmp_
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["model.bin", "train.txt"]
 
 
-def test_a_race_that_is_interrupted_keeps_what_it_has(process, train_file, tmp_path):
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_race_that_is_interrupted_keeps_what_it_has(process, train_file, tmp_path, number, status):
     """The finished run, and the one that was stopped if it had begun."""
     entrants = ["-a", "lbfgs", "-a", "sgd", "-a", "sag", "--out", "race", "--tol", "0", "--passes", "1000000"]
     child = process("compare", *entrants, "train.txt", bufsize=0)
     wait_for(child, b"lbfgs, seed 1: ")
-    child.send_signal(signal.SIGINT)
+    child.send_signal(number)
     code, err = ended(child)
-    assert code == 130
+    assert code == status
     assert "Traceback" not in err
     first, *others = [(row["run"], row["reason"]) for row in read_summary(tmp_path / "race" / "summary.tsv")]
     assert first == ("lbfgs", "no step lowers the objective any more: rounding")
-    assert others in ([], [("sgd", "interrupted by SIGINT")])
+    assert others in ([], [("sgd", f"interrupted by {number.name}")])
 
 
 def test_tag_ends_quietly_on_a_signal(process, model):
