@@ -139,6 +139,9 @@ ALGORITHM = Algorithm(
     details=(
         "With --l1 alone it is owlqn; with more than 4 threads newton-cg; where sag's table fits into --max-memory, sag. If sag's rate\n"
         "says after 20 passes or more that 100 are not enough, newton-cg goes on from its weights. Counts decide, and the run's own\n"
-        "numbers, no clock."
+        "numbers, no clock.\n\n"
+        "sag runs on one thread. Seconds of optimisation to a proved 0.001 on CoNLL-2000, Dutch and OCR: sag 3.9, 3.6, 1.0; newton-cg on\n"
+        "one thread 7.6, 9.2, 2.1, on two 5.3, 6.1, 1.2. What of it runs side by side would draw level with sag on four or five threads\n"
+        "(two cores were there to measure)."
     ),
 )
