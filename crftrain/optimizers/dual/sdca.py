@@ -11,7 +11,8 @@ alpha_i is a chain, kept by its marginals mu_i; w(alpha) = 1/(n lambda) sum_i F_
        once, and sums of logarithms of marginals at each trial, but no forward run
     5. w <- w(alpha)
 
-The entropy of a chain needs the marginals of all label pairs at all positions: tokens x L^2 numbers have to be kept.
+The entropy of a chain needs the marginals of all label pairs at all positions: tokens x L^2 numbers have to be kept. A list of the pairs
+that have weights would not do, as it does for oeg: the marginals at w are of the form a_i (1 + S_ij) v_j, what step 4 mixes is of none.
 
 Reference: Le Priol, Piche, Lacoste-Julien 2018.
 """
