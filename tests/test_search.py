@@ -41,6 +41,12 @@ def test_where_the_score_is_flat_nothing_more_is_tried():
     assert sorted(scores) == [-2, 0, 2, 4]
 
 
+def test_while_the_score_clearly_rises_the_walk_goes_on():
+    """Though the likelihood has fallen."""
+    assert min(tried(lambda exponent: 90 - 0.2 * exponent, lambda exponent: -abs(exponent - START))) == LEAST
+    assert min(tried(lambda exponent: 90 - 0.05 * exponent, lambda exponent: -abs(exponent - START))) == START - 2
+
+
 def test_the_walk_ends_at_its_bounds():
     assert min(tried(lambda exponent: -exponent)) == LEAST
     assert max(tried(lambda exponent: exponent)) == MOST

@@ -5,7 +5,8 @@
     point = following(path, score, likelihood)    the next one, when those of the last are known; None when there is none
 
 The search walks c/n from START downwards in steps of half a power of ten, each going on from the one before, until the held-out likelihood
-has fallen: it is smooth where the score jumps by a sentence, and is past its peak by then, which the score's is near.
+has fallen: it is smooth where the score jumps by a sentence, and is past its peak by then, which the score's is near; further, as
+long as the score rises by RISEN all the same.
 Upwards from START if that was the best. Where the score falls by CLEAR on both sides of the best, both neighbours in steps half as long are
 tried, from zero: what was reached under a weaker penalty is no good start for a stronger one. The best score is chosen.
 """
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 START, STEP = 4, 2  # in quarters of a power of ten: c = 10
 LEAST, MOST = -16, 16
 CLEAR = 0.4  # percent of F1 or accuracy: where a curve falls by so much in a step, half a step from its peak costs a tenth
-TOL = 3e-2  # how far from their optimum points may end that are only to be compared, where nobody says another --tol
+RISEN = 0.2  # percent of F1 or accuracy, in a step
+TOL = 5e-2  # how far from their optimum points may end that are only to be compared, where nobody says another --tol
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,10 @@ def along(settings):
 
 
 def quick(settings):
-    """The same to a tolerance that is enough to choose by."""
-    return settings if "tol" in settings.given else replace(settings, tol=TOL)
+    """The same to a tolerance that is enough to choose by; the last step of each point, since the best one is often so by chance."""
+    how = {} if "tol" in settings.given else {"tol": TOL}
+    how |= {} if settings.given & {"select", "patience"} else {"select": "last"}
+    return replace(settings, **how)
 
 
 def beside(names, best):
@@ -84,10 +88,11 @@ def walked():
 
     def walk(exponent, step, highest):
         while LEAST <= exponent <= MOST:
+            before = max(scores.values(), default=math.inf)
             scores[exponent], likelihoods[exponent] = yield exponent, step < 0 and bool(scores)
-            if likelihoods[exponent] <= highest:
+            if likelihoods[exponent] <= highest and scores[exponent] < before + RISEN:
                 return
-            highest, exponent = likelihoods[exponent], exponent + step
+            highest, exponent = max(highest, likelihoods[exponent]), exponent + step
 
     yield from walk(START, -STEP, -math.inf)
     if best(scores) == START:

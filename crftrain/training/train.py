@@ -348,4 +348,6 @@ def _finished(settings, training, chosen, heldout, observer):
         return chosen
     outcome, _ = fit_point(settings, training, w=before.w.copy(), heldout=heldout, observer=observer)
     observer.say(ending(outcome, settings.algorithm))
-    return (outcome, model_facts(settings, training, 0, outcome)) if outcome.dev_score >= before.dev_score else chosen
+    if observer.interrupted and outcome.dev_score < before.dev_score:
+        return chosen
+    return outcome, model_facts(settings, training, 0, outcome)
