@@ -5,8 +5,8 @@
     point = following(path, score, likelihood)    the next one, when those of the last are known; None when there is none
 
 The search walks c/n from START downwards in steps of half a power of ten, each going on from the one before, until the held-out likelihood
-has fallen: it is smooth where the score jumps by a sentence, and is past its peak by then, which the score's is near; further, as
-long as the score rises by RISEN all the same.
+has fallen: it is smooth where the score jumps by a sentence, and is past its peak by then, which the score's is near. Further, as long
+as the score rises by RISEN all the same, but not with folds, of which each would have to go there.
 Upwards from START if that was the best. Where the score falls by CLEAR on both sides of the best, both neighbours in steps half as long are
 tried, from zero: what was reached under a weaker penalty is no good start for a stronger one. The best score is chosen.
 """
@@ -41,7 +41,7 @@ def along(settings):
     """Points, each sent the (score, likelihood) of the one before."""
     for name in ("lambdas", "l1s"):
         if any(strength.auto for strength in getattr(settings, name)):
-            walk, score = walked(), None
+            walk, score = walked(math.inf if settings.folds else RISEN), None
             settings = quick(settings)
             while (step := _sent(walk, score)) is not None:
                 exponent, goes_on = step
@@ -82,7 +82,7 @@ def strength(exponent):
     return Strength(float(f"{10 ** (exponent / 4):.3g}"), True)
 
 
-def walked():
+def walked(risen=RISEN):
     """(exponent, whether it goes on from the last) of what to try; each is sent its (score, likelihood)."""
     scores, likelihoods = {}, {}
 
@@ -90,7 +90,7 @@ def walked():
         while LEAST <= exponent <= MOST:
             before = max(scores.values(), default=math.inf)
             scores[exponent], likelihoods[exponent] = yield exponent, step < 0 and bool(scores)
-            if likelihoods[exponent] <= highest and scores[exponent] < before + RISEN:
+            if likelihoods[exponent] <= highest and scores[exponent] < before + risen:
                 return
             highest, exponent = max(highest, likelihoods[exponent]), exponent + step
 
