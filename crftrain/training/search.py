@@ -53,7 +53,7 @@ def along(settings):
 
 def quick(settings):
     """The same to a tolerance that is enough to choose by; the last step of each point, since the best one is often so by chance."""
-    how = {} if "tol" in settings.given else {"tol": TOL}
+    how: dict = {} if "tol" in settings.given else {"tol": TOL}
     how |= {} if settings.given & {"select", "patience"} else {"select": "last"}
     return replace(settings, **how)
 
