@@ -12,7 +12,7 @@ from crftrain import optimizers
 from crftrain.chain.shard import Shard
 from crftrain.chain.sharded import Inline, sharded
 from crftrain.optimizers.batch import mixing
-from crftrain.optimizers.batch.mixing import alone, solved
+from crftrain.optimizers.batch.mixing import alone, sampled, solved
 from crftrain.optimizers.descent import sgd
 from crftrain.training.proof import Goal, Prover
 
@@ -107,13 +107,22 @@ def run(problem, name, distance, **options):
 
 def test_the_optimum_is_that_of_the_whole_in_fewer_rounds():
     data = larger(sequences=200, attributes=300)
-    problem = data.problem(l2=1 / data.corpus.n_sequences)
-    (plain, w), (mixed, v), (first, u) = (
-        run(cut(data, 40, 111), name, 1e-6, **options) for name, options in (("lbfgs", {}), ("mixing", {}), ("mixing", {"products": 0}))
-    )
-    assert problem.value(v) == pytest.approx(problem.value(w), rel=2e-6)
-    assert problem.value(u) == pytest.approx(problem.value(w), rel=2e-6)
-    assert 2 * len(mixed) < len(first) < len(plain)
+    problem, rounds, values = data.problem(l2=1 / data.corpus.n_sequences), [], []
+    for name, options in (("mixing", {}), ("mixing", {"products": 0}), ("lbfgs", {})):
+        where = SimpleNamespace(place=lambda make, recipes: Counting([make(*recipe) for recipe in recipes]), threads=1)
+        parts = cut(data, 40, 111, cluster=where)
+        values.append(problem.value(run(parts, name, 1e-6, **options)[1]))
+        rounds.append(parts.engine.rounds)
+    np.testing.assert_allclose(values, values[-1], rtol=2e-6)
+    assert rounds[0] < rounds[1] < rounds[2]
+
+
+def test_a_sample_is_of_its_share_and_never_of_nobody():
+    for n, share in ((1, 0.25), (5, 0.1), (4000, 0.25), (4000, 1.0)):
+        weight = sampled(n, share)
+        chance = max(share, min(1.0, 20 / n))
+        assert np.count_nonzero(weight) == pytest.approx(chance * n, rel=0.1)
+        np.testing.assert_allclose(weight[weight > 0], 1 / chance)
 
 
 def test_after_the_start_the_objective_never_rises():
@@ -131,6 +140,16 @@ def test_where_shards_lead_uphill_it_goes_on_without_them(monkeypatch, answer):
     _, v = run(cut(data, 20), "lbfgs", 1e-6)
     problem = data.problem(l2=1 / 60)
     assert problem.value(w) == pytest.approx(problem.value(v), rel=2e-6)
+
+
+class Counting(Inline):
+    """Counts exchanges of vectors as long as the weights."""
+
+    rounds = 0
+
+    def map(self, method, arguments):
+        self.rounds += method in ("gradient", "losses", "tangents", "apart", "tokens")
+        return super().map(method, arguments)
 
 
 class Forgetful(Inline):

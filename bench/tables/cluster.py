@@ -1,10 +1,11 @@
 """How many workers pay: rounds and bytes over 1 to 64 shards, counted, and from them the seconds of 8, 64 and 512 workers.
 
-    seconds = rounds (c T / K  +  16 m F / B  +  d)        K workers, T tokens, F weights; m = sum_k F_k / F, all to and from one client
+    seconds = passes c T / K  +  rounds (16 m F / B  +  d)        K workers, T tokens, F weights; m = sum_k F_k / F, all by one client
 
-c, the seconds of a gradient a token, m and the rounds until 0.1 % is proved are measured, here, with all shards in this process; B and d
-are stated. A corpus GROWTH times as large has F times GROWTH^h, with the h by which F grows from half of this corpus to the whole of it;
-rounds and m are then taken to be those of this one. mixing with 512 shards was not run: its rounds are those with 64.
+c, the seconds of a gradient a token, m and the rounds and passes until 0.1 % is proved are measured, here, with all shards in this
+process; B and d are stated. A corpus GROWTH times as large has F times GROWTH^h, with the h by which F grows from half of this corpus
+to the whole of it; rounds, passes and m are then taken to be those of this one. mixing with 512 shards was not run: its rounds are those
+with 64.
 
 The picture, where matplotlib is: cluster.svg beside the kept corpora; docs/figures has one.
 """
@@ -61,7 +62,7 @@ def shared_weights(training, shards):
 
 
 def rounds(training, name, shards):
-    """(rounds, bytes a round over 16 sum F_k, what is proved)"""
+    """(rounds, passes, bytes a round over 16 sum F_k)"""
     objective = sharded(training.corpus, training.layout, even(training.corpus, shards), l2=1 / training.corpus.n_sequences)
     engine = objective.engine = Counting(objective.engine.shards)
     engine.recalled = objective.recalled
@@ -71,7 +72,7 @@ def rounds(training, name, shards):
     while engine.rounds < MOST and not prover.converged:
         prover.look(optimiser.step(), optimiser.solution())
     own = 16 * sum(share.layout.n_features for share in objective.shares)
-    return engine.rounds, engine.n_bytes / engine.rounds / own, prover.distance
+    return engine.rounds, objective.passes, engine.n_bytes / engine.rounds / own
 
 
 def seconds_a_token(training):
@@ -88,7 +89,7 @@ def seconds_a_token(training):
 def of_task(task, bench, cuts):
     """Rows of one corpus; the model where it was cut in all ways."""
     training = read(task)
-    known = {"c": seconds_a_token(training), "T": training.corpus.n_tokens, "F": training.layout.n_features, "m": {}, "rounds": {}}
+    known = {"c": seconds_a_token(training), "T": training.corpus.n_tokens, "F": training.layout.n_features, "m": {}, "cost": {}}
     half = training.corpus.take(np.arange(training.corpus.n_sequences // 2))
     known["h"] = math.log2(known["F"] / np.count_nonzero(weights_of(half, training)))
     lines, base = [], None
@@ -97,21 +98,22 @@ def of_task(task, bench, cuts):
         known["m"][shards] = m = shared_weights(training, shards)
         base = base or rounds(training, "lbfgs", shards)
         mixed = rounds(training, "mixing", shards)
-        for name, (n, volume, _) in zip(NAMES, (base, mixed), strict=True):
-            known["rounds"][name, shards] = n
+        for name, (n, passes, volume) in zip(NAMES, (base, mixed), strict=True):
+            known["cost"][name, shards] = n, passes
             if name == "lbfgs" and shards != cuts[0]:
                 continue  # it makes the same steps however the data are cut
             what, bar = f"{name}, {shards} shards", at_most(SHARE) if name == "mixing" else None
             yield Row(f"{what}: rounds to a proved 1e-3", n, base[0], n / base[0], bar, task.name)
             yield Row(f"{what}: bytes a round over w and g of the shards", ratio=volume, bar=at_most(1.1), task=task.name)
         megabytes = 16 * m * known["F"] / 1e6
-        lines.append((f"{shards}", number(m, 3), f"{megabytes:.3g}", f"{base[0]}", f"{mixed[0]}", f"{mixed[0] / base[0]:.0%}"))
-    print(table(("shards", "m", "MB a round", "lbfgs", "mixing", "of lbfgs"), lines) + "\n")
+        told = f"{base[0]}", f"{mixed[0]}", f"{mixed[0] / base[0]:.0%}", f"{mixed[1]:.0f}"
+        lines.append((f"{shards}", number(m, 3), f"{megabytes:.3g}", *told))
+    print(table(("shards", "m", "MB a round", "lbfgs", "mixing", "of lbfgs", "its passes"), lines) + "\n")
     if cuts == SHARDS:
         for workers in WORKERS:
             known["m"].setdefault(workers, shared_weights(training, workers))
             for name in NAMES:
-                known["rounds"].setdefault((name, workers), known["rounds"][name, SHARDS[-1]])
+                known["cost"].setdefault((name, workers), known["cost"][name, SHARDS[-1]])
         print(model(known) + "\n")
         draw(known, bench.cache / f"cluster-{task.name}.svg")
 
@@ -131,7 +133,8 @@ def weights_of(part, training):
 def seconds(known, name, workers, growth, network):
     compute = known["c"] * known["T"] * growth / workers
     travel = 16 * known["m"][workers] * known["F"] * growth ** known["h"] / NETWORKS[network]
-    return known["rounds"][name, workers] * (compute + (travel + DELAY if workers > 1 else 0))
+    rounds, passes = known["cost"][name, workers]
+    return passes * compute + rounds * (travel + DELAY if workers > 1 else 0)
 
 
 def model(known):

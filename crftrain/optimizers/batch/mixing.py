@@ -6,7 +6,7 @@
     1. each shard takes a few passes of sgd from w, its own sequences alone; w_p <- sum_k c_kp / c_p w_kp; this for some rounds
     2. then L-BFGS on the whole, whose H without pairs is
 
-           P = sum_k R_k (R_k^-1 H_k R_k^-1 + lambda)^-1 R_k        H_k: what the shard's sequences add to the Hessian at w
+           P = sum_k R_k (R_k^-1 H_k R_k^-1 + lambda)^-1 R_k        H_k: what a sample of the shard's sequences says of its Hessian at w
 
        times a vector by conjugate gradients in each shard, which end after `products` of them or when |r| fell to FALL of what it was
     3. the first trial of a step is as long as the last one would have had to be, by its slopes
@@ -14,8 +14,8 @@
 A weight is averaged over the shards that have it: those that have not know nothing of it. What a shard learns alone is good for a start,
 not for an end, for its optimum is another one. R_k^-1 H_k R_k^-1 is the Hessian as the shard sees it: exact for weights that it alone
 has, for those of all shards an estimate from a sample. P is a sum of positive definite matrices, in one shard the Hessian's inverse; so
-steps descend, and where none does, L-BFGS goes on as it is. An iteration is two or three rounds, and much work between them: right
-where rounds are dear, wrong within one process, where the Hessian is left out.
+steps descend, and where none does, L-BFGS goes on as it is. An iteration is two rounds, seldom more, with `products` times
+`hessian_share` passes between them: right where rounds are dear; within one process the Hessian is left out.
 
 What comes out depends on how the data are cut, as no other batch method's does; the optimum does not. From weights that are not zero it
 begins with 2).
@@ -37,7 +37,7 @@ from . import lbfgs
 from ._trust import Steihaug
 from .newton_cg import kept_sequences
 
-FALL, LONGER = 0.1, 4.0
+FALL, LONGER, FEWEST = 0.1, 4.0, 20
 
 
 def alone(part, w, seed, passes):
@@ -69,13 +69,20 @@ def solved(part, q, most, fall=FALL):
     return root * inner.s, done.products, done.products * part.matrix.share
 
 
+def sampled(n, share):
+    """float64[n]: 1 / chance of those drawn, the same for every run, else 0."""
+    share = min(1.0, max(share, FEWEST / max(n, 1)))
+    return np.where(np.random.default_rng(n).random(n) < share, 1 / share, 0.0)
+
+
 class Mixing(lbfgs.LBFGS):
-    def __init__(self, objective, w, rng, *, memory, rounds, local_passes, products):
+    def __init__(self, objective, w, rng, *, memory, rounds, local_passes, products, hessian_share):
         super().__init__(objective, w, rng, memory=memory)
         self.left, self.local_passes, self.products, self.matrix = 0 if w.any() else rounds, local_passes, products, None
         if products and objective.in_shards:
             keep = kept_sequences("auto", objective.n_sequences, kept_bytes(objective.n_tokens, objective.n_labels))
             self.matrix = objective.curvature(keep=keep)
+            self.matrix.sample(sampled(objective.n_sequences, hessian_share))
         self.reached = (1.0, -1.0, -1.0)  # the last step's length, and the slopes at both of its ends
 
     def step(self):
@@ -143,6 +150,7 @@ ALGORITHM = Algorithm(
         Option("rounds", 3, "times that the shards' weights are averaged, before L-BFGS", minimum=0),
         Option("local_passes", 5, "passes of sgd in each shard between", minimum=1),
         Option("products", 10, "with the Hessian, in each shard for each direction; 0: L-BFGS as it is", minimum=0),
+        Option("hessian_share", 0.25, "part of the sequences that products visit", above=0, maximum=1),
     ),
     optimiser=Mixing,
     memory=lbfgs.memory,
