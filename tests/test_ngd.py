@@ -10,7 +10,7 @@ from problems import KINDS, kind, larger
 from crftrain import optimizers
 from crftrain.chain._sequences import Sequences
 from crftrain.errors import TrainingError
-from crftrain.optimizers.descent import _transform as transforms
+from crftrain.optimizers.descent import _compiled as transforms
 from crftrain.optimizers.descent._schedule import Schedule
 from crftrain.optimizers.descent.ngd import natural
 from crftrain.optimizers.descent.sgd import Sgd
