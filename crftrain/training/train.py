@@ -336,7 +336,8 @@ def _follow_path(settings, training, w, heldout, observer):
         observer.say("\n".join(table(tried)))
         scores = f"{scores_text(chosen[0].dev)}; {tried[0].why(settings.select, len(tried))}" if heldout else ""
         observer.say(f"kept: {best.name}: {scores or 'the last one; held-out data (--dev) or --folds would choose'}")
-        chosen = chosen[0], {**chosen[1], "tried": [one.facts for one in tried]}
+        if heldout:  # else nothing was chosen: the last one's model is what training it alone from there on would give
+            chosen = chosen[0], {**chosen[1], "tried": [one.facts for one in tried]}
     return chosen
 
 
