@@ -20,7 +20,7 @@ import pytest
 from observers import Hearing
 
 import crftrain
-from crftrain import CRF, Dataset, EarlyStopping, History, Tagger
+from crftrain import CRF, Dataset, EarlyStopping, History, ProgressBar, Tagger
 from crftrain.api.estimator import NotFittedError
 from crftrain.errors import CrftrainError, DataError, SettingsError
 from crftrain.tagging._named import named
@@ -374,6 +374,12 @@ def test_callbacks_see_each_step_and_may_end_it():
     assert history.steps == crf.history_ and hearing.said
     slow = CRF("lbfgs", tol=0).fit(*sample(), callbacks=[EarlyStopping(3, min_delta=0.01)])
     assert slow.stop_reason_ == "no better objective for 3 steps"
+
+
+def test_a_progress_bar_says_what_the_command_says(capfd):
+    CRF("sag").fit(*sample(), callbacks=[ProgressBar()])
+    bar = capfd.readouterr().err
+    assert "objective 1." in bar and "within " in bar and "inf" not in bar and "nan" not in bar
 
 
 def test_warm_starts_and_first_models():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..training.events import Observer, step_event
+from ..training.events import Observer, distance_text, scores_text, step_event
 
 
 class History(Observer):
@@ -60,9 +60,8 @@ class ProgressBar(Observer):
         if self.bar is None:
             self.bar = tqdm(unit="step")
         self.bar.update(progress.iteration - self.bar.n)
-        shown = {"objective": f"{progress.step.objective:.6f}", "gap": f"{progress.step.gap:.1e}"}
-        shown |= {name: f"{value:.4g}" for name, value in (progress.dev or {}).items()}
-        self.bar.set_postfix(shown)
+        shown = [f"objective {progress.step.objective:.6f}", distance_text(progress), scores_text(progress.dev or {})]
+        self.bar.set_postfix_str(", ".join(text for text in shown if text))
 
     __call__ = step
 

@@ -10,7 +10,7 @@ from datetime import date, datetime
 
 import click
 
-from ..training.events import Observer, Observers, percent
+from ..training.events import Observer, Observers, distance_text
 from ..training.signals import StopSignal
 from .bar import LogBar
 
@@ -55,9 +55,9 @@ class Console(Observer):
         traffic = "" if progress.traffic is None else str(progress.traffic)
         first, passes, seconds = f"{self.step_name} {progress.iteration}", f"{progress.passes:.1f} passes", f"{progress.seconds:.1f} s"
         if short:
-            parts = first, _distance(progress, ""), self.moving.text(progress), *scores, seconds, objective, passes, traffic, step.note
+            parts = first, distance_text(progress), self.moving.text(progress), *scores, seconds, objective, passes, traffic, step.note
         else:
-            parts = first, objective, _distance(progress, " of the optimum"), *scores, passes, seconds, traffic, step.note
+            parts = first, objective, distance_text(progress, " of the optimum"), *scores, passes, seconds, traffic, step.note
         return [part for part in parts if part]
 
     def reading(self, source, sentences):
@@ -81,14 +81,6 @@ class Console(Observer):
         if self.bar is not None:
             self.bar.close()
             self.bar = None
-
-
-def _distance(progress, of):
-    """How far from the optimum, and where that will be enough."""
-    if progress.distance is None:
-        return ""
-    goal = f", to be {percent(progress.goal)}" if progress.goal and progress.distance > progress.goal else ""
-    return f"within {'' if progress.proved else '~'}{percent(progress.distance)}{of}{goal}"
 
 
 def _moves():

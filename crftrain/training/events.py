@@ -327,6 +327,14 @@ def proved_text(distance, gap):
     return f"within {percent(distance)} of the optimum, proved"
 
 
+def distance_text(progress, of=""):
+    """How far from the optimum, and where that will be enough."""
+    if progress.distance is None:
+        return ""
+    goal = f", to be {percent(progress.goal)}" if progress.goal and progress.distance > progress.goal else ""
+    return f"within {'' if progress.proved else '~'}{percent(progress.distance)}{of}{goal}"
+
+
 def percent(share):
     """Two digits, rounded up where that tells less than is known."""
     return f"{100 * share:.2g} %" if share < 1 else f"{100 * min(share, 1e4):.0f} %"
