@@ -12,6 +12,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,11 @@ from ..model.warmstart import moved
 from ..tagging._decoder import Decoder
 from ..tagging.evaluate import Evaluation
 from ..tagging.query import Query
+from .chains import chained
 from .dealing import assign, set_apart
 from .events import SILENT, Unheard, scores_text
 from .heldout import add_corpus
-from .search import along, beside, following
+from .search import along, beside, following, listed
 from .tried import Tried, table
 
 AHEAD = 2  # folds that go the whole way where a strength is to be found
@@ -175,13 +177,13 @@ def _folded(settings, n_groups, points, tried):
 
 def _along(folds, settings, training, observer, pool, so_far):
     """[(what was tried, what each fold found)] of the whole path; so_far is to get the Points and their strengths."""
-    path, all_found = along(settings), []
-    one, alone = next(path), settings.searches and len(folds) < (settings.folds or 1)
+    path, all_found, alone = along(settings), [], settings.searches and len(folds) < (settings.folds or 1)
+    one, results = next(path), None if settings.searches else chained(folds, [*listed(settings)], pool)
     while one is not None:
         point, found = _empty(training), []
         for of, new in zip(so_far, (point, one.settings.points[0]), strict=True):
             of.append(new)
-        for k, result in enumerate(_at(folds, one, pool)):
+        for k, result in enumerate(islice(results or chained(folds, [one], pool), len(folds))):
             if observer.interrupted:
                 raise KeyboardInterrupt
             found.append(result)
@@ -201,24 +203,16 @@ def _beside(folds, ahead, so_far, training, observer, pool):
     number = {(l2.number, l1.number): k for k, (l2, l1) in enumerate(tried)}
     l2, l1 = tried[_best(points, tried, ahead[0][0].settings.select)]
     wanted = [number[name] for name in beside(number, (l2.number, l1.number))]
-    path = [replace(ahead[k][0], goes_on=k != wanted[0]) for k in wanted]
-    others = []
-    for found in (pool.map if pool._max_workers > 1 else map)(lambda fold: [fold.at(one) for one in path], folds):
-        others.append(found)
-        observer.say(f"fold {AHEAD + len(others)} of {AHEAD + len(folds)}: {path[0].name} to {path[-1].name}")
-    if observer.interrupted:
-        raise KeyboardInterrupt
+    results = chained(folds, [replace(ahead[k][0], goes_on=k != wanted[0]) for k in wanted], pool)
     points = [_empty(training) for _ in wanted]
-    for k, point, *found in zip(wanted, points, *others, strict=True):
-        for result in [*ahead[k][1], *found]:
+    for k, point in zip(wanted, points, strict=True):
+        one, found = ahead[k]
+        for result in chain(found, islice(results, len(folds))):
+            if observer.interrupted:
+                raise KeyboardInterrupt
             _pool(point, result, training.vocabulary.labels)
-        observer.say(f"{ahead[k][0].name}, all folds: {scores_text(point.scores)}")
+        observer.say(f"{one.name}, all folds: {scores_text(point.scores)}")
     return points, [tried[k] for k in wanted]
-
-
-def _at(folds, one, pool):
-    """What each fold finds at one strength, in order."""
-    return (pool.map if len(folds) > 1 and pool._max_workers > 1 else map)(lambda fold: fold.at(one), folds)
 
 
 def _best(points, tried, select):

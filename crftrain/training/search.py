@@ -47,6 +47,11 @@ def along(settings):
                 exponent, goes_on = step
                 score = yield Point(replace(settings, **{name: (strength(exponent),)}), goes_on)
             return
+    yield from listed(settings)
+
+
+def listed(settings):
+    """Points of the strengths as they were asked for."""
     for k, (l2, l1) in enumerate(settings.points):
         yield Point(replace(settings, lambdas=(l2,), l1s=(l1,)), k > 0)
 
