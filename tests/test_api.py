@@ -23,7 +23,7 @@ import crftrain
 from crftrain import CRF, Dataset, EarlyStopping, History, ProgressBar, Tagger
 from crftrain.api.estimator import NotFittedError
 from crftrain.errors import CrftrainError, DataError, SettingsError
-from crftrain.tagging._named import named
+from crftrain.tagging._single import named
 from crftrain.text.read import columns, sentences
 from crftrain.text.template import Template
 

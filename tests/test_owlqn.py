@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from problems import KINDS, kind, larger
 
 from crftrain import optimizers
-from crftrain.chain import _penalty
+from crftrain.chain import _measures
 from crftrain.model import model
 from crftrain.optimizers.batch._compiled import align, project, slope_beyond
 from crftrain.training.loop import Limits, fit
@@ -173,7 +173,7 @@ def test_every_step_stays_in_its_orthant(align):
     opt, crossed = start(problem, w, align=align), 0
     for _ in range(60):
         before, least = w.copy(), np.empty_like(w)
-        _penalty.subgradient(before, smooth_gradient(problem, before), problem.l1, least)
+        _measures.subgradient(before, smooth_gradient(problem, before), problem.l1, least)
         opt.step()
         side = np.where(before != 0, np.sign(before), -np.sign(least))
         assert (w * side >= 0).all()
@@ -214,7 +214,7 @@ def test_the_slope_beyond_is_that_of_the_objective():
     rng = np.random.default_rng(1)
     w = rng.normal(size=problem.n_features) * (rng.random(problem.n_features) < 0.5)
     least, point = np.empty_like(w), np.empty_like(w)
-    _penalty.subgradient(w, smooth_gradient(problem, w), problem.l1, least)
+    _measures.subgradient(w, smooth_gradient(problem, w), problem.l1, least)
     project(w, 3.0, -least, least, point)
     h = 1e-6
     ahead, behind = (problem.objective(w + t * (point - w)) for t in (1 - h, 1 - 3 * h))

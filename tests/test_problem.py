@@ -10,7 +10,7 @@ import pytest
 from problems import KINDS, instance, kind, larger
 from reference import central_differences, features, gold, objective
 
-from crftrain.chain import _penalty, _problem
+from crftrain.chain import _measures, _problem
 from crftrain.chain._sequences import Sequences, order_occurrences
 from crftrain.chain.layout import arrange
 from crftrain.chain.threads import in_threads
@@ -146,7 +146,7 @@ def test_the_l1_term_is_in_the_objective_and_nowhere_else():
 
 def least_subgradient(problem, w):
     out = np.full_like(w, np.nan)
-    _penalty.subgradient(w, value_and_gradient(problem, w)[1], problem.l1, out)
+    _measures.subgradient(w, value_and_gradient(problem, w)[1], problem.l1, out)
     return out
 
 
@@ -195,10 +195,10 @@ def test_the_gap_is_the_norm_of_the_subgradient():
 
 
 def test_max_norm():
-    assert _penalty.max_norm(np.array([0.5, -2.0, 1.0])) == 2
-    assert _penalty.max_norm(np.empty(0)) == 0
-    assert np.isnan(_penalty.max_norm(np.array([1.0, np.nan, 3.0])))
-    assert _penalty.max_norm(np.array([1.0, -np.inf])) == np.inf
+    assert _measures.max_norm(np.array([0.5, -2.0, 1.0])) == 2
+    assert _measures.max_norm(np.empty(0)) == 0
+    assert np.isnan(_measures.max_norm(np.array([1.0, np.nan, 3.0])))
+    assert _measures.max_norm(np.array([1.0, -np.inf])) == np.inf
 
 
 def test_exact_numbers_for_reports():

@@ -8,9 +8,7 @@ import pytest
 
 from crftrain.errors import DataError
 from crftrain.text import jsonlines
-from crftrain.text._conllu import run
-from crftrain.text._jsonlines import Lists
-from crftrain.text._utf8 import whole
+from crftrain.text._formats import Lists, run, whole
 from crftrain.text.cells import cell, joined
 from crftrain.text.forms import Form
 

@@ -10,7 +10,7 @@ from problems import KINDS, instance, larger
 from sag_twin import SAMPLERS, Saga, TwoDraws, assert_same_steps, optimum, soft, start, steps_until, sum_of_table
 
 from crftrain import optimizers
-from crftrain.chain import _penalty
+from crftrain.chain import _measures
 from crftrain.errors import TrainingError
 from crftrain.training.learn import learn
 from crftrain.training.loop import Limits, fit
@@ -175,7 +175,7 @@ def test_l1_solutions_are_optimal(l2, l1, options):
     assert outcome.reason == "converged"
     g, least = np.empty_like(w), np.empty_like(w)
     problem.value_and_gradient(w, g)
-    _penalty.subgradient(w, g, problem.l1, least)
+    _measures.subgradient(w, g, problem.l1, least)
     assert np.abs(least).max() <= 1e-8 * outcome.first_gap
     assert problem.gap(w, g) == np.abs(least).max()
     np.testing.assert_allclose(g[w != 0], -l1 * np.sign(w[w != 0]), atol=1e-8)

@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import DataError, DataTypeError
 from ..text import template as templates
 from ..text._objects import Objects
-from ..text._translate import translated
+from ..text._occurrences import translated
 from ..text.encode import Corpus, CorpusBuilder, Encoder, Observations, StringTable, Vocabulary, read_corpus
 from ..text.read import Sentence
 

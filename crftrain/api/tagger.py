@@ -15,8 +15,7 @@ from ..chain._sequences import Sequences, order_occurrences
 from ..errors import DataError, SettingsError
 from ..model.model import Model, load
 from ..tagging._decoder import Decoder
-from ..tagging._named import named
-from ..tagging._single import Single
+from ..tagging._single import Single, named
 from ..tagging.query import Query
 from ..text.encode import Corpus, Vocabulary
 from ..text.legal import SCHEMES

@@ -3,14 +3,8 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-import numpy as np
-
-from .._kernels cimport Lattice, Tokens, lattice_fit, lattice_free, lattice_new, minus_gold
+from .._kernels cimport lattice_fit
 from ._blocks cimport Gradient
-from ._order_free cimport magic_of
-from ._sequences cimport Sequences
-
-from ._order_free import limit
 
 
 def gold_counts(Sequences sequences, layout, bound):

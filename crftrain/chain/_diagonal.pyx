@@ -6,12 +6,6 @@ as if the labels of different positions had nothing to do with each other. Seque
 label pairs have no attributes.
 """
 
-from libc.math cimport isfinite
-from libc.stdint cimport int64_t
-
-from .._kernels cimport Lattice, Tokens, backward, forward, gather, lattice_fit, simd
-from ._tangent cimport Curvature, Workspace
-
 
 cdef class Diagonal(Curvature):
     """A diagonal matrix in place of the Hessian; its product with a vector of ones is wanted. Sums are over the squares of values."""

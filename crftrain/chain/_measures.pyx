@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from ._penalty import bound, gap
+include "_penalty.pyx"
 
 
 cdef class Measures:

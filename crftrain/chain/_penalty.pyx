@@ -3,8 +3,6 @@
 from libc.math cimport fabs
 from libc.stdint cimport int64_t
 
-import numpy as np
-
 
 def subgradient(const double[::1] w, const double[::1] g, double l1, double[::1] out):
     """The subgradient of least norm; zero if and only if w is optimal.

@@ -39,11 +39,10 @@ from ._parts cimport Part, Parts
 from ._sequences cimport Sequences
 from ._tangent cimport Curvature, Workspace
 
-from ._counts import feature_sums, gold_counts
-from ._diagonal import Diagonal
 from ._occurrence_list import list_weights, listed_bytes
 from ._order_free import limit
 from ._parts import even_work
+from ._tangent import Diagonal
 from .memory import fitting
 from .objective import Apart
 from .rounding import Rounding
@@ -309,3 +308,6 @@ def infinite(i, value):
 def longest_first(seq, first, last):
     """int64: the sequences first .. last - 1, those of like length together."""
     return first + np.argsort(-np.diff(seq[first : last + 1]), kind="stable")
+
+
+include "_counts.pyx"

@@ -352,3 +352,6 @@ cdef void inverse_sums(int64_t T, Lattice* X) noexcept nogil:
         inverse = 1.0 / X.z[t]
         for k in range(t * X.LP, (t + 1) * X.LP):
             X.x[k] *= inverse
+
+
+include "_diagonal.pyx"

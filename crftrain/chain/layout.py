@@ -20,8 +20,8 @@ from functools import cached_property
 
 import numpy as np
 
+from ..text._occurrences import observed_labels, renumber
 from ._blocks import ArcList
-from ._layout import observed_labels, renumber
 
 TYPE_CHECKING = False  # as typing has it, which is not worth its loading
 

@@ -1,7 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Numbers of labels -> lists of their names: done under Python's lock for each token, so that threads wait for it."""
-
-from libc.stdint cimport int32_t
 
 
 def named(list names, const int32_t[::1] labels, list sizes):

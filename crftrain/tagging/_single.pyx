@@ -113,3 +113,6 @@ cdef class Single(Objects):
                 memcpy(value + at, later_value, move * sizeof(double))
             (<int64_t*> self.split.data)[t] = at
         return 0
+
+
+include "_named.pyx"

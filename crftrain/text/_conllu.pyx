@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """CoNLL-U at C speed: the lines of a sentence -> lines with the cells that are asked for, tabs between; and back with new labels."""
 
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize, PyBytes_Size

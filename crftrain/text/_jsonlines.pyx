@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The plainest JSON lines at C speed: an object of lists of texts -> lines of columns.
 
 What is understood here is a part of JSON: texts without backslashes, whole numbers, true, false, null, and lists of these. A line with

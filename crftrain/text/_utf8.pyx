@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Whether bytes are UTF-8, as the standard (RFC 3629) has it: no surrogates, nothing said in more bytes than it needs."""
 
 from cpython.bytes cimport PyBytes_AsString, PyBytes_Size
@@ -6,7 +5,7 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
 cdef enum:
-    WORD = 8
+    TOGETHER = 8                    # bytes, looked at as one word
     LONGEST = 4                     # bytes of a character
 
 
@@ -18,11 +17,11 @@ def whole(bytes text):
     cdef int length
     with nogil:
         while i < n:
-            while i + WORD <= n:    # a word of ASCII at a time
-                memcpy(&word, p + i, WORD)
+            while i + TOGETHER <= n:    # a word of ASCII at a time
+                memcpy(&word, p + i, TOGETHER)
                 if word & 0x8080808080808080ULL:
                     break
-                i += WORD
+                i += TOGETHER
             if i == n:
                 break
             if p[i] < 0x80:

@@ -7,7 +7,7 @@ values of FEATS and MISC. Words of several tokens (1-2) and empty nodes (1.1) ar
 from functools import lru_cache
 
 from ..errors import DataError
-from ._conllu import Fields, tokens
+from ._formats import Fields, tokens
 from .forms import Form, Record, Runs, wrong
 
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")

@@ -17,7 +17,7 @@ from importlib import import_module
 from itertools import islice
 
 from ..errors import DataError
-from ._conllu import run
+from ._formats import run
 from .pieces import first_line
 from .read import SEQUENCE, Sentence, decoded_lines, decoded_text, source_name
 from .rescheme import relabel

@@ -17,7 +17,7 @@ import json
 import re
 from codecs import BOM_UTF8
 
-from ._jsonlines import Lists
+from ._formats import Lists
 from .cells import joined
 from .forms import Each, Record, wrong
 from .jsonlist import Items, begins

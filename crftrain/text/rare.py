@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from ._occurrences import counted
 from ._strings import keep_numbered
-from ._translate import counted
 
 
 def without_rare(corpus, vocabulary, least):

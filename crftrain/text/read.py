@@ -18,8 +18,8 @@ from importlib import import_module
 from itertools import islice
 
 from ..errors import DataError
+from ._formats import whole
 from ._strings import line_ends
-from ._utf8 import whole
 from .binary import kind
 from .pieces import Piece, first_line, is_inside
 

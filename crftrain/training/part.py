@@ -12,7 +12,6 @@ from itertools import islice
 
 import numpy as np
 
-from ..chain._layout import renumber
 from ..chain._order_free import value_sums
 from ..chain._sequences import order_occurrences
 from ..chain.checksum import checksum
@@ -20,6 +19,7 @@ from ..chain.layout import Seen
 from ..chain.shard import Shard
 from ..chain.sizes import Met
 from ..errors import DataError
+from ..text._occurrences import renumber
 from ..text.pieces import Piece
 from ..text.rare import drop, occurrences
 from ..text.read import source_name

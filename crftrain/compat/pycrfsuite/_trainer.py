@@ -13,7 +13,7 @@ from ...api.blas import one_thread
 from ...model.foreign import crfsuite
 from ...model.model import Model, check_writable
 from ...text._objects import Objects
-from ...text._translate import translated
+from ...text._occurrences import translated
 from ...text.encode import Corpus, Observations, StringTable, Vocabulary
 from ...text.rare import without_rare
 from ...training.heldout import HeldOutData

@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from ...chain._penalty import max_norm, subgradient
+from ...chain._measures import max_norm, subgradient
 from ._compiled import align, project, slope_beyond
 from ._linesearch import C1, drowned, flat_enough
 from ._trust import FIRST, GOOD, POOR, TRIALS

@@ -30,7 +30,7 @@ from weakref import WeakMethod
 
 import numpy as np
 
-from ...chain._penalty import max_norm
+from ...chain._measures import max_norm
 from ...chain._tangent import kept_bytes
 from ...chain.memory import fitting
 from ...chain.rounding import Rounding

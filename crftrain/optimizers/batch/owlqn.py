@@ -24,7 +24,7 @@ from collections import deque
 
 import numpy as np
 
-from ...chain._penalty import max_norm, subgradient
+from ...chain._measures import max_norm, subgradient
 from ...chain.sizes import listed
 from ..base import Algorithm, Optimiser, Option, Step
 from ._compiled import align, project, slope_beyond
