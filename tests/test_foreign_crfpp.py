@@ -119,6 +119,14 @@ def test_damage_is_named(change, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("bits", [0x7F800001, 0x7FC00000, 0x7F800000, 0xFF800001])
+def test_bits_that_are_no_number_are_refused_without_a_warning(bits):
+    binary = b"".join(crfpp.image(foreign.read("crfpp", TINY.encode())))
+    with pytest.raises(ModelError, match="a weight that is no number"):
+        foreign.read("crfpp", binary[:-4] + struct.pack("<I", bits))
+
+
 def test_mutations_and_cuts_are_errors_and_never_crashes():
     data, rng = b"".join(crfpp.image(made(2))), np.random.default_rng(1)
     for k in range(400):

@@ -193,7 +193,8 @@ def _binary(data):
     require(labels.endswith(b"\0"), "damaged: the labels", "a NUL byte after each")
     sources = [source for source in sources.split(b"\0") if source]
     keys, number = _leaves(np.frombuffer(data, UNIT, n_trie // UNIT.itemsize, at), LONGEST * len(data))
-    weights = np.frombuffer(data, "<f4", n_weights, at + n_trie).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN, which assemble refuses like any other
+        weights = np.frombuffer(data, "<f4", n_weights, at + n_trie).astype(np.float64)
     return labels[:-1].split(b"\0"), _decoded(sources, "the template line"), keys, number, weights
 
 
