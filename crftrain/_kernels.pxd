@@ -178,6 +178,7 @@ cdef Lattice* lattice_new(int L, const Arcs* arcs) noexcept nogil
 cdef void lattice_free(Lattice* X) noexcept nogil
 cdef bint lattice_fit(Lattice* X, int64_t T, bint pairs) noexcept nogil                 # False: no memory
 cdef void gather(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil
+cdef void gather_nodes(const Tokens* s, const Blocks* nodes, int64_t i, int L, int LP, double* psi) noexcept nogil
 cdef double forward(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil        # log Z
 cdef void close_ends(const Weights* W, int64_t T, Lattice* X) noexcept nogil           # psi of labels that may not be there is -inf
 cdef bint tame_nodes(const Weights* W, int64_t T, Lattice* X, bint* limited) noexcept nogil     # x, top; whether they do without logs

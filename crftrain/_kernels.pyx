@@ -112,13 +112,18 @@ cdef bint lattice_fit(Lattice* X, int64_t T, bint pairs) noexcept nogil:
 
 cdef void gather(const Weights* W, const Tokens* s, int64_t i, Lattice* X) noexcept nogil:
     """psi, and e where attributes sit on label pairs. The lattice must have room."""
+    gather_nodes(s, &W.nodes, i, W.L, W.LP, X.psi)
+    if s.pairs.ptr != NULL:
+        gather_pairs(W, s, s.seq[i], s.seq[i + 1] - s.seq[i], X.e)
+
+
+cdef void gather_nodes(const Tokens* s, const Blocks* nodes, int64_t i, int L, int LP, double* psi) noexcept nogil:
+    """psi of sequence i."""
     cdef int64_t first = s.seq[i], T = s.seq[i + 1] - first
     if s.listed.ptr != NULL:
-        simd.gather_listed(&s.nodes, &W.nodes, &s.listed, i, first, T, W.LP, X.psi)
+        simd.gather_listed(&s.nodes, nodes, &s.listed, i, first, T, LP, psi)
     else:
-        simd.gather(&s.nodes, &W.nodes, first, T, W.L, W.LP, X.psi)
-    if s.pairs.ptr != NULL:
-        gather_pairs(W, s, first, T, X.e)
+        simd.gather(&s.nodes, nodes, first, T, L, LP, psi)
 
 
 # ---- forward and backward --------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from problems import KINDS, kind, larger
 
+from crftrain import optimizers
 from crftrain.chain._occurrence_list import list_weights, listed_bytes
 from crftrain.training.train import Training
 
@@ -40,6 +41,22 @@ def test_long_sequences_of_attributes_met_again(values):
     right = everything(problem, w, v)
     list_weights(problem.sequences, problem.layout)
     assert everything(problem, w, v) == right
+
+
+@pytest.mark.parametrize("algorithm", ["sag", "saga", "svrg"])
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("batch", [1, 3])
+def test_steps_go_the_same_way_by_the_list(algorithm, name, batch, monkeypatch):
+    algorithm, met = optimizers.get(algorithm), []
+    for by_list in (False, True):
+        monkeypatch.setattr("crftrain.optimizers.loop._compiled.few", lambda n_bytes, n, by_list=by_list: by_list)
+        problem = kind(name, seed=5).problem(l2=0.05)
+        w = np.zeros(problem.n_features)
+        optimiser = algorithm.make(problem, w, np.random.default_rng(1), **{**algorithm.defaults(), "batch": batch})
+        for _ in range(3):
+            optimiser.step()
+        met.append(w.tobytes())
+    assert met[0] == met[1]
 
 
 @pytest.mark.parametrize("name", KINDS)

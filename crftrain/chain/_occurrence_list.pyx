@@ -18,6 +18,7 @@ from ._sequences cimport Sequences
 
 from ..text.rare import occurrences
 
+FEW = 3                         # weights an occurrence: with more, blocks that are near already are read as fast without a list
 cdef int64_t MOST = <int64_t> 1 << 32   # 32 bits number so many weights, or scores of one sequence
 
 
@@ -27,6 +28,11 @@ def listed_bytes(corpus, layout, met=None):
         return 0
     met = occurrences(corpus.nodes, layout.n_attributes) if met is None else met
     return int(met[layout.dense:] @ np.diff(layout.ptr)[layout.dense:]) * (8 if corpus.nodes.value is None else 16)
+
+
+def few(n_bytes, n_occurrences):
+    """Is a list short enough for those who have just brought the blocks near?"""
+    return n_bytes <= 8 * FEW * n_occurrences
 
 
 def list_weights(Sequences sequences, layout):

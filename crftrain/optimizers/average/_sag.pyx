@@ -23,6 +23,7 @@ cdef class SampledSteps(Sequential):
         """sampler(n, rng, l2=, first=) makes one; order: the first draws, if not the sampler's."""
         Sequential.__init__(self, problem, w, batch=batch, skip=skip, all_pairs=all_pairs)
         self.sequences.list_distinct()
+        self.list_few_weights()
         self.sampler, self.l2 = sampler(self.n_units, rng, l2=problem.l2, first=first), problem.l2
         self.losses, self.entropies, self.pace = np.zeros(self.n_units), np.zeros(self.n_units), 1.0
         self.order, self.drawn = np.empty(0, np.int64) if order is None else order, 0

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ...chain._occurrence_list import few
+from ...chain.sizes import listed
 from ...errors import TrainingError
 from ..base import Optimiser, Option, Step
 from ._compiled import PRECISIONS, SAMPLERS, TABLES
@@ -33,9 +35,10 @@ def vectors(facts, count):
     return int(8 * facts.n_features * (1 + count * padded))
 
 
-def blocks_by_sequence(facts):
-    """Bytes of the lists of each sequence's attributes, at most."""
-    return 16 * facts.n_tokens + 4 * facts.n_occurrences
+def lists(facts):
+    """Bytes of the lists of each sequence's attributes, at most, and of their weights, where these are few."""
+    weights = listed(facts) if few(facts.listed_bytes, facts.n_occurrences) else 0
+    return {"attributes by sequence": 16 * facts.n_tokens + 4 * facts.n_occurrences, "listed weights": weights}
 
 
 def memory(facts, options):
@@ -43,7 +46,7 @@ def memory(facts, options):
     kind = TABLES[table_kind(options["table"], facts.n_pair_features)]
     numbers = kind.numbers(facts, n_units(facts, options))
     table = numbers * PRECISIONS[options["table_precision"]][1]
-    return {"weights": vectors(facts, 2), "attributes by sequence": blocks_by_sequence(facts), "table": table}
+    return {"weights": vectors(facts, 2), **lists(facts), "table": table}
 
 
 LIGHTER = "--table mixed, --table-precision single, --min-freq 2, --features observed, or -a svrg, which has no table"

@@ -93,7 +93,7 @@ cdef class SvrgSteps(SampledSteps):
             self.losses[u], self.entropies[u] = f, self.entropy(u, f)
         if (first or what == START) and not self.learn_constant(u, f, True):
             return -1 - u
-        self.lazy.add_to_d(self.s, self.first(u), self.length(u), self.X)
+        self.lazy.add_to_d(self.s, self.units[u], self.units[u + 1], self.X)
         if what == START:
             self.lazy.step(self.pace * self.sampler.step_size(), self.l2, self.sampler.seen)
         return u

@@ -41,7 +41,7 @@ cdef class Table:
         """Store what the lattice holds, and add the change to d."""
         self.change(at, u, swap)
         self.changed(at, u)
-        at.lazy.add_to_d(at.s, at.first(u), at.length(u), at.X)
+        at.lazy.add_to_d(at.s, at.units[u], at.units[u + 1], at.X)
         return 0
 
     cdef void fetch(self, Sequential at, int64_t u) noexcept nogil:

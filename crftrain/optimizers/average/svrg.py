@@ -16,7 +16,7 @@ import math
 from ..base import Algorithm, Option, Step
 from ._compiled import SAMPLERS, SvrgSteps
 from ._pace import Pace
-from ._shared import BATCH, INITIAL, SAMPLING, SKIP, Remembering, blocks_by_sequence, keep_pace, vectors
+from ._shared import BATCH, INITIAL, SAMPLING, SKIP, Remembering, keep_pace, lists, vectors
 
 
 class Svrg(Remembering):
@@ -52,7 +52,7 @@ ALGORITHM = Algorithm(
     solves=frozenset({"l2", "no-l2"}),
     options=(SAMPLING, SKIP, BATCH, INITIAL, Option("mixed", False, "begin with SAG's first pass")),
     optimiser=Svrg,
-    memory=lambda facts, options: {"weights": vectors(facts, 3), "attributes by sequence": blocks_by_sequence(facts)},
+    memory=lambda facts, options: {"weights": vectors(facts, 3), **lists(facts)},
     tol=2e-6,
     passes=400,
 )

@@ -34,7 +34,7 @@ cdef class PsaSteps(Sequential):
             return -1
         Z = window(self.X, self.tokens)
         self.weights.settle(self.s, self.first(i), T)
-        self.weights.scores(self.s, self.first(i), T, Z.psi, Z.e)
+        self.weights.scores(self.s, i, i + 1, Z.psi, Z.e)
         f = self.residual(i, &Z)
         if not isfinite(f):
             return -1

@@ -84,7 +84,7 @@ cdef class DualSteps(Sequential):
         if not self.look_at(<Sweep> what, u):
             return -1 - u
         if what == BEGIN or what == TRY:
-            self.lazy.add_to_d(self.s, self.first(u), self.length(u), self.X)
+            self.lazy.add_to_d(self.s, self.units[u], self.units[u + 1], self.X)
         return u
 
     def begin(self):
@@ -130,7 +130,7 @@ cdef class DualSteps(Sequential):
         cdef bint pairs = self.s.pairs.ptr != NULL or self.mu.by_position
         if not lattice_fit(self.X, self.length(u), pairs) or not lattice_fit(self.Y, self.length(u), pairs):
             return False
-        self.lazy.scores(self.s, self.first(u), self.length(u), self.X.psi, self.X.e)
+        self.lazy.scores(self.s, self.units[u], self.units[u + 1], self.X.psi, self.X.e)
         return True
 
     cdef double oracle_by_position(self, int64_t u, Lattice* Y) noexcept nogil:

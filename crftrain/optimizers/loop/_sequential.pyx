@@ -35,6 +35,7 @@ from ..._kernels cimport (
 from ...chain._blocks cimport Transitions, aligned
 from ...chain._sequences cimport Sequences
 
+from ...chain._occurrence_list import few, listed_bytes
 from ...errors import TrainingError
 
 cdef int STEP = -1              # what run() does; subclasses number the rest from 0
@@ -71,6 +72,12 @@ cdef class Sequential:
         self.units = np.append(np.arange(0, sequences.n, batch), sequences.n)
         self.n_units = self.units.shape[0] - 1
         self.satisfied, self.skip = np.zeros(self.n_units, np.int32), np.zeros(self.n_units, np.int32)
+
+    def list_few_weights(self):
+        """List the weights of the attributes with few labels, where an occurrence meets few of them."""
+        corpus = self.sequences.corpus
+        if few(listed_bytes(corpus, self.problem.layout), len(corpus.nodes.attr)):
+            self.problem.list_weights()
 
     def run(self, int64_t steps):
         """So many steps."""
@@ -122,7 +129,7 @@ cdef class Sequential:
         if not lattice_fit(self.X, T, pairs):
             return NAN
         self.lazy.settle(self.s, first, T)
-        self.lazy.scores(self.s, first, T, self.X.psi, self.X.e)
+        self.lazy.scores(self.s, self.units[u], self.units[u + 1], self.X.psi, self.X.e)
         memset(&self.edge_sum[0], 0, size * sizeof(double))
         for i in range(self.units[u], self.units[u + 1]):
             Z = window(self.X, self.s.seq[i] - first)

@@ -19,12 +19,12 @@ cdef class LazyWeights:
     cdef double beta, S
     cdef int64_t pair_base              # the first pair attribute's place in `last`
     cdef void settle(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil
-    cdef void scores(self, const Tokens* s, int64_t first, int64_t T, double* psi, double* e) noexcept nogil
+    cdef void scores(self, const Tokens* s, int64_t i, int64_t end, double* psi, double* e) noexcept nogil
     cdef void step(self, double alpha, double l2, double m) noexcept nogil
     cdef double settle_all(self, double scale, double l2) noexcept nogil
     cdef double paid(self, double v, double d, double last) noexcept nogil
     cdef double settle_block(self, int64_t first, int64_t end, double last, double scale, double l2) noexcept nogil
-    cdef void add_to_d(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil
+    cdef void add_to_d(self, const Tokens* s, int64_t i, int64_t end, const Lattice* X) noexcept nogil
     cdef void add_to_v(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil
     cdef object in_vector(self, BlockView view, const double[::1] edge)
     cdef int from_vector(self, const double[::1] vector, BlockView view, double[::1] edge) except -1

@@ -17,7 +17,7 @@ from libc.string cimport memset
 
 import numpy as np
 
-from ..._kernels cimport gather_pairs, scatter_pairs, set_transitions, simd
+from ..._kernels cimport gather_nodes, gather_pairs, scatter_nodes, scatter_pairs, set_transitions, simd
 from ...chain._blocks cimport Transitions, aligned
 
 
@@ -80,13 +80,13 @@ cdef class LazyWeights:
                     for p in range(self.v.pairs.ptr[b], self.v.pairs.ptr[b + 1]):
                         v[p] -= owed * d[p]
 
-    cdef void scores(self, const Tokens* s, int64_t first, int64_t T, double* psi, double* e) noexcept nogil:
-        """psi (and e) of T settled tokens under w, and W's transitions; e is for tokens of one sequence."""
-        cdef int64_t k, t
+    cdef void scores(self, const Tokens* s, int64_t i, int64_t end, double* psi, double* e) noexcept nogil:
+        """psi (and e) of sequences i .. end - 1, settled, under w, and W's transitions; e is for one sequence."""
+        cdef int64_t first = s.seq[i], T = s.seq[end] - first, k
         cdef int L = self.W.L, LP = self.W.LP
         cdef double beta = self.beta
-        for t in range(T):      # one by one: settle has brought the blocks near, none need be fetched ahead
-            simd.gather(&s.nodes, &self.v.nodes, first + t, 1, L, LP, psi + t * LP)
+        for k in range(i, end):
+            gather_nodes(s, &self.v.nodes, k, L, LP, psi + (s.seq[k] - first) * LP)
         if s.pairs.ptr != NULL:
             for k in range(self.W.places):
                 self.trans[k] = self.v_edge[k]
@@ -192,14 +192,14 @@ cdef class LazyWeights:
             view.vector[p] = 0
         return 0
 
-    cdef void add_to_d(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil:
-        """d += F' (q, edge, P) of T tokens."""
-        cdef int64_t t
-        for t in range(T):
-            simd.scatter(&s.nodes, &self.d.nodes, first + t, 1, X.L, X.LP, X.q + t * X.LP)
+    cdef void add_to_d(self, const Tokens* s, int64_t i, int64_t end, const Lattice* X) noexcept nogil:
+        """d += F' (q, edge, P) of sequences i .. end - 1."""
+        cdef int64_t first = s.seq[i], k
+        for k in range(i, end):
+            scatter_nodes(s, &self.d.nodes, k, X.L, X.LP, X.q + (s.seq[k] - first) * X.LP)
         simd.axpy(X.places, 1.0, X.edge, &self.d_edge[0])
         if s.pairs.ptr != NULL:
-            scatter_pairs(s, &self.d.pairs, first, T, X)
+            scatter_pairs(s, &self.d.pairs, first, s.seq[end] - first, X)
 
     cdef void add_to_v(self, const Tokens* s, int64_t first, int64_t T, const Lattice* X) noexcept nogil:
         """v += F' (q, edge, P) of T settled tokens, where there are weights."""
