@@ -86,8 +86,24 @@ def test_python_3_10_is_told_what_it_misses(crftrain, tmp_path, monkeypatch):
     assert (ended.status, "pip install tomli" in ended.err) == (2, True)
 
 
-@pytest.mark.parametrize("arguments", [["-a", "lbfgs", "--lambda", "2/n"], ["-a", "owlqn", "--l1", "0.01", "--min-freq", "2"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-a", "lbfgs", "--lambda", "2/n"],
+        ["-a", "owlqn", "--l1", "0.01", "--min-freq", "2"],
+        ["-a", "sgd", "--passes", "4", "--seed", "7"],
+        ["--max-passes", "5.5"],
+        ["-a", "lbfgs", "--tol", "0.1"],
+        ["--comments", "#", "--comments", "%%"],
+        ["--scheme", "bioes"],
+        ["--format", "conllu", "--fields", "form,xpos,upos"],
+    ],
+    ids=" ".join,
+)
 def test_a_model_says_how_to_learn_it_again(crftrain, facts, tmp_path, arguments):
+    if "conllu" in arguments:
+        rows = [f"{k % 5 + 1}\tw{k % 7}\t_\t{'NV'[k % 3 % 2]}\tx{k % 4}\t_\t0\t_\t_\t_\n" + "\n" * (k % 5 == 4) for k in range(60)]
+        (tmp_path / "train.txt").write_text("".join(rows), encoding="utf-8")
     facts("-q", *arguments)
     first = (tmp_path / "model.bin").read_bytes()
     (tmp_path / "run.toml").write_bytes(crftrain("info", "--options", "model.bin").out)

@@ -29,15 +29,18 @@ def template(model):
 
 
 def options(model):
-    """Lines of TOML for `learn --config`, which with the same files make the same model."""
+    """Lines of TOML for `learn --config`, which with the same files make the same model; of several strengths, at the one that was kept."""
     v, said = model.vocabulary, model.facts
     chosen = {name: said[name] for name in OPTIONS if name in said} | {"format": v.format}
+    form = v.form.as_json() if v.form else {}
+    chosen |= {name: form[name] for name in ("format", "comments", "tabs", "scheme") if name in form}
+    chosen["fields"] = ",".join(form.get("fields", ())) or None
     chosen |= {**said.get("options", {}), **said.get("limits", {})}
     legal = said.get("legal", {})
     chosen |= {"constrain": legal.get("scheme"), **{name: legal[name] for name in ("forbid", "allow") if name in legal}}
     yield f"# {said.get('n_sequences', '?')} sequences, {said.get('n_tokens', '?')} tokens"
     if v.template is not None:
-        chosen["label_column"] = v.label_column
+        chosen["label_column"] = form.get("label", -1) if "scheme" in form else v.label_column
         if v.template.name in builtin_names() and v.template.text == builtin(v.template.name).text:
             chosen["template"] = v.template.name
         else:

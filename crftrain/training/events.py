@@ -25,6 +25,7 @@ from ..chain.checksum import checksum
 from ..errors import CrftrainError, CrftrainWarning
 
 MEGABYTE = 1 << 20
+LIMITS = ("passes", "max_passes", "max_seconds", "tol", "select", "patience")
 
 
 class Observer:
@@ -302,6 +303,12 @@ def model_facts(settings, training, point, outcome):
         "proved": outcome.proved,
         **({"best_iteration": outcome.best_iteration, "dev": outcome.dev} if outcome.dev else {}),
     }
+
+
+def limits(settings):
+    """What the model says of how far it was asked to be trained, where that was asked."""
+    asked = {name: getattr(settings, name) for name in LIMITS if name in settings.given}
+    return {"limits": asked} if asked and not settings.update else {}
 
 
 def ending(outcome, algorithm):

@@ -26,7 +26,7 @@ from ..model.model import Model
 from ..model.warmstart import initial_weights, widened
 from ..text.encode import Corpus, Vocabulary
 from . import checkpoint
-from .events import MEGABYTE, SILENT, ending, last_event, model_facts, run_facts, scores_text, start_event
+from .events import MEGABYTE, SILENT, ending, last_event, limits, model_facts, run_facts, scores_text, start_event
 from .folds import FoldsInterrupted, cross_validate
 from .loop import Asked, HeldOut, Limits, Plateau, fit
 from .proof import DEFAULT, Goal, Prover
@@ -154,7 +154,7 @@ def train(
 
 def train_numbered(training, settings, observer=SILENT, *, heldout=None, init=None, groups=None, more_facts=MappingProxyType({})):
     """The same of data that are numbered already."""
-    vocabulary = training.vocabulary
+    vocabulary, more_facts = training.vocabulary, {**limits(settings), **more_facts}
     if init is not None and settings.update:
         training = replace(training, layout=widened(training.layout, init, vocabulary))
     w = np.zeros(training.layout.n_features)
