@@ -185,6 +185,16 @@ def test_an_interruption_ends_with_the_strengths_that_are_finished(settings, tmp
     assert [point["lambda"] for point in event["points"]] == ["1/n", "0.1/n"] and "finished" not in event
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_interrupted_search_ends_with_the_strengths_that_all_folds_have_seen(settings, tmp_path, threads):
+    asked = settings(folds=4, lambdas="auto", passes=5, threads=threads, log=str(tmp_path / "log"))
+    with pytest.raises(KeyboardInterrupt):
+        learn(asked, heard := InterruptedAfter("lambda 3.16/n, l1 0, all folds", 1))
+    (event,) = [event for event in map(json.loads, Path(asked.log).read_text(encoding="utf-8").splitlines()) if event["event"] == "folds"]
+    assert (event["folds"], event["strength"]["lambda"]) == (4, "3.16/n") and "finished" not in event
+    assert heard.said[-1].startswith("4 folds, each tagged by a model of the others:")
+
+
 def test_nothing_is_promised_while_there_is_nothing_to_save(settings, tmp_path):
     told = []
     with StopSignal(told.append) as stop:

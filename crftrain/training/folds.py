@@ -156,22 +156,23 @@ def cross_validate(settings, training, fit_point, observer, groups=None, seed=No
             alone = settings.searches and n_folds > AHEAD
             ahead = _along(folds[:AHEAD] if alone else folds, asked, training, observer, pool, so_far)
             if alone:
-                so_far = _beside(folds[AHEAD:], ahead, so_far, training, observer, pool)
+                _beside(folds[AHEAD:], ahead, training, observer, pool, so_far)
         except BaseException as error:
             ended.set()
             if training.elsewhere:
                 folds[0].engine.close()
             pool.shutdown(cancel_futures=True)
-            most = max((len(point.parts) for point in so_far[0]), default=0)
-            if isinstance(error, KeyboardInterrupt) and most:
-                kept = [k for k, point in enumerate(so_far[0]) if len(point.parts) == most]
-                points, tried = ([of[k] for k in kept] for of in so_far)
-                raise FoldsInterrupted(_folded(settings, n_groups, points, tried)) from None
+            if isinstance(error, KeyboardInterrupt) and any(point.parts for point in so_far[0]):
+                raise FoldsInterrupted(_folded(settings, n_groups, so_far)) from None
             raise
-    return _folded(settings, n_groups, *so_far)
+    return _folded(settings, n_groups, so_far)
 
 
-def _folded(settings, n_groups, points, tried):
+def _folded(settings, n_groups, so_far):
+    """Folded of the points that most folds have been at."""
+    most = max(len(point.parts) for point in so_far[0])
+    kept = [k for k, point in enumerate(so_far[0]) if len(point.parts) == most]
+    points, tried = ([of[k] for k in kept] for of in so_far)
     return Folded(settings.folds, n_groups, tried, points, _best(points, tried, settings.select), settings.select)
 
 
@@ -197,22 +198,22 @@ def _along(folds, settings, training, observer, pool, so_far):
     return all_found
 
 
-def _beside(folds, ahead, so_far, training, observer, pool):
-    """(Points, strengths) of the best that the first folds have found and of its neighbours, by all folds; the strongest first."""
+def _beside(folds, ahead, training, observer, pool, so_far):
+    """The best that the first folds have found and its neighbours, by all folds, the strongest first: they come to so_far too."""
     points, tried = so_far
     number = {(l2.number, l1.number): k for k, (l2, l1) in enumerate(tried)}
     l2, l1 = tried[_best(points, tried, ahead[0][0].settings.select)]
     wanted = [number[name] for name in beside(number, (l2.number, l1.number))]
     results = chained(folds, [replace(ahead[k][0], goes_on=k != wanted[0]) for k in wanted], pool)
-    points = [_empty(training) for _ in wanted]
-    for k, point in zip(wanted, points, strict=True):
-        one, found = ahead[k]
+    for k in wanted:
+        (one, found), point = ahead[k], _empty(training)
         for result in chain(found, islice(results, len(folds))):
             if observer.interrupted:
                 raise KeyboardInterrupt
             _pool(point, result, training.vocabulary.labels)
+        points.append(point)
+        tried.append(tried[k])
         observer.say(f"{one.name}, all folds: {scores_text(point.scores)}")
-    return points, [tried[k] for k in wanted]
 
 
 def _best(points, tried, select):
