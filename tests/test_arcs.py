@@ -1,5 +1,6 @@
 """Label pairs as a list: the sums, gradients, products and paths of the recursion over all pairs, in the time of those there are."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -74,6 +75,43 @@ def test_sums_and_paths_by_arcs_are_those_over_all_pairs(kind, n_labels, scale):
     assert_like_logarithms(psi, e, chosen(rng, n_labels, kind), label, rtol=1e-12 if scale < 1000 else 1e-10)
 
 
+def enumerated(psi, e):
+    """(log Z, P(y_t = j), sum over t of P(y_{t-1} = i, y_t = j)) by all paths, in long double."""
+    length, n = psi.shape
+    paths = np.array(list(itertools.product(range(n), repeat=length)))
+    score = psi.astype(np.longdouble)[np.arange(length), paths].sum(axis=1) + e.astype(np.longdouble)[paths[:, :-1], paths[:, 1:]].sum(axis=1)
+    p = np.exp(score - score.max())
+    log_z, p = score.max() + np.log(p.sum()), p / p.sum()
+    node, pair = np.zeros((length, n)), np.zeros((n, n))
+    for t in range(length):
+        np.add.at(node[t], paths[:, t], p)
+        if t:
+            np.add.at(pair, (paths[:, t - 1], paths[:, t]), p)
+    return float(log_z), node, pair
+
+
+@pytest.mark.parametrize("kind", ["few", "half", "all", "none", "uneven"])
+@pytest.mark.parametrize("wild", [0.0, 1e3, -1e3, "both", -np.inf])
+@pytest.mark.parametrize("seed", range(4))
+def test_lists_of_any_weights_agree_with_enumeration(kind, wild, seed):
+    """A third of the listed weights are 1000, -1000, of either sign, or minus infinity."""
+    n, rng = 5, np.random.default_rng(seed)
+    _, psi, e = scores(seed, 5, n, 1.0)
+    there, some = chosen(rng, n, kind), rng.random((n, n)) < 1 / 3
+    e[some] = rng.choice([1e3, -1e3], np.count_nonzero(some)) if wild == "both" else wild if wild else e[some]
+    e[0], e[:, 0] = np.where(e[0] == -np.inf, 0, e[0]), np.where(e[:, 0] == -np.inf, 0, e[:, 0])
+    made, _, w = instances(psi, e, there, np.zeros(5, np.int64))
+    log_z, node, pair = enumerated(psi, np.where(there, e, 0.0))
+    g, gold = np.empty_like(w), psi[:, 0].sum() + 4 * e[0, 0] * there[0, 0]
+    loss = made.problem().value_and_gradient(w, g)
+    assert loss + gold == pytest.approx(log_z, rel=1e-12, abs=1e-12)
+    found = g[: psi.size].reshape(psi.shape) + (np.arange(n) == 0)
+    np.testing.assert_allclose(found, node, rtol=0, atol=1e-12)
+    pair[0, 0] -= 4
+    np.testing.assert_allclose(g[psi.size :], pair[there], rtol=0, atol=4e-12)
+    np.testing.assert_allclose(made.decode(w, marginals=True)[2], node, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("depth", [5, 8, 20, 60, 150, 1000])
 @pytest.mark.parametrize("n_labels", [3, 12, 40])
 def test_nothing_is_lost_where_arcs_cancel(n_labels, depth):
@@ -121,11 +159,12 @@ def both(seed=0, *, n_labels=12, lengths=None, density=0.3):
     return Instance(made, None, layout), Instance(made, None, replace(layout, lattice="dense")), rng.normal(0, 1, layout.n_features)
 
 
+@pytest.mark.parametrize("density", [0.3, 1.1], ids=["some pairs", "all pairs"])
 @pytest.mark.parametrize("scale", [0.1, 1.0, 5.0, 300.0])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_gradients_of_many_sequences_are_those_over_all_pairs(scale, threads):
+def test_gradients_of_many_sequences_are_those_over_all_pairs(scale, threads, density):
     """Lanes are filled and left empty, sequences end early, and some go alone by logarithms."""
-    arcs, dense, w = both()
+    arcs, dense, w = both(density=density)
     w = w * scale
     found, right = np.empty_like(w), np.empty_like(w)
     value = arcs.problem(l2=0.1, threads=threads).value_and_gradient(w, found)
@@ -166,6 +205,24 @@ def test_the_bits_of_a_sequence_do_not_depend_on_its_neighbours():
         alone += g
     np.testing.assert_allclose(together * len(lengths), alone, rtol=1e-13, atol=1e-12)  # sums are rounded, the longer the more
     assert arcs.problem().value(w) == pytest.approx(sum(losses) / len(lengths), rel=1e-14)
+
+
+@pytest.mark.parametrize("scale", [1.0, 5.0, 300.0])
+def test_bits_do_not_depend_on_how_lanes_are_filled(scale):
+    """In another order, and in parts, others go side by side: each loss has the bits that it has alone, the gradient those of any order."""
+    arcs, _, w = both(4)
+    w, n = w * scale, len(arcs.corpus.seq) - 1
+    right, problem = np.empty_like(w), arcs.problem()
+    problem.value_and_gradient(w, right)
+    losses = problem.last_losses.copy()
+    for i in range(n):
+        assert Instance(arcs.corpus.take(np.array([i])), None, arcs.layout).problem().losses_at(w)[0] == losses[i]
+    for seed, threads in ((0, 1), (1, 1), (2, 2), (3, 3)):
+        order, g = np.random.default_rng(seed).permutation(n), np.empty_like(w)
+        problem = Instance(arcs.corpus.take(order), None, arcs.layout).problem(threads=threads)
+        problem.value_and_gradient(w, g)
+        assert problem.last_losses.tobytes() == losses[order].tobytes()
+        assert g.tobytes() == right.tobytes()
 
 
 def test_a_weight_that_is_no_number_is_an_error():
