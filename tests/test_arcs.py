@@ -79,7 +79,9 @@ def enumerated(psi, e):
     """(log Z, P(y_t = j), sum over t of P(y_{t-1} = i, y_t = j)) by all paths, in long double."""
     length, n = psi.shape
     paths = np.array(list(itertools.product(range(n), repeat=length)))
-    score = psi.astype(np.longdouble)[np.arange(length), paths].sum(axis=1) + e.astype(np.longdouble)[paths[:, :-1], paths[:, 1:]].sum(axis=1)
+    score = psi.astype(np.longdouble)[np.arange(length), paths].sum(axis=1) + e.astype(np.longdouble)[paths[:, :-1], paths[:, 1:]].sum(
+        axis=1
+    )
     p = np.exp(score - score.max())
     log_z, p = score.max() + np.log(p.sum()), p / p.sum()
     node, pair = np.zeros((length, n)), np.zeros((n, n))
