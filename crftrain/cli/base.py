@@ -5,7 +5,10 @@ import sys
 
 import click
 
+from ..training.overwriting import identity
 from . import completion, migrants, presets
+
+WRITTEN = ("model", "log", "report", "checkpoint", "folds_out", "out", "picture")  # options that name what is written
 
 
 class Command(click.Command):
@@ -18,10 +21,13 @@ class Command(click.Command):
             completion.attach(param)
 
     def parse_args(self, ctx, args):
+        config = presets.typed(args, "--config")
         try:
-            return super().parse_args(ctx, args if ctx.resilient_parsing else self.preset(ctx, args))
+            rest = super().parse_args(ctx, args if ctx.resilient_parsing else self.preset(ctx, args))
         except click.NoSuchOption as error:
             raise click.UsageError(" ".join([error.format_message(), *self.explain(error.option_name)]), ctx) from None
+        spare(ctx, [ctx.params.get(name) for name in WRITTEN], [config])
+        return rest
 
     def preset(self, ctx, args):
         """args with the options of files and the environment before them."""
@@ -40,6 +46,14 @@ class Command(click.Command):
             if equals and name.replace("_", "").replace(".", "").isalnum() and not os.path.exists(path):
                 told = self.explain("--" + name.replace("_", "-").replace(".", "-"))
                 raise click.UsageError(" ".join([f"{path}: there is no such file; options begin with a hyphen.", *told]), ctx)
+
+
+def spare(ctx, outputs, inputs):
+    """Wrong usage, before anything is opened, where one file would be written over another that is read; None and - are no files."""
+    read = {identity(path): path for path in inputs if path not in (None, "-")}
+    for path in outputs:
+        if path not in (None, "-") and (found := identity(path)) is not None and found in read:
+            raise click.UsageError(f"{path} would overwrite {read[found]}, which is read", ctx)
 
 
 def column_option(name, default, help):

@@ -1,19 +1,18 @@
 """Commands for what comes from other programs and goes to them: export."""
 
-import os
-
 import click
 
 from ..errors import ModelError
 from ..model.foreign import FORMATS
-from .base import Command
+from .base import Command, spare
 
 
 @click.command(cls=Command)
 @click.argument("model")
 @click.argument("out")
 @click.option("--to", "format", required=True, type=click.Choice([*FORMATS, "crftrain"]), help="Whose model file to write.")
-def export(model, out, format):
+@click.pass_context
+def export(ctx, model, out, format):
     """Write MODEL as another program's model file, OUT.
 
     \b
@@ -25,9 +24,8 @@ def export(model, out, format):
     from ..model import foreign
     from ..model.model import load
 
+    spare(ctx, [out], [model])
     loaded = load(model)
-    if model != "-" and os.path.exists(out) and os.path.samefile(model, out):
-        raise click.UsageError(f"OUT is MODEL, {model}")
     try:
         size = foreign.export(loaded, out, format)
     except ModelError as error:

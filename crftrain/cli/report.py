@@ -2,13 +2,12 @@
 
 import io
 import json
-import os
 import shlex
 import sys
 
 import click
 
-from .base import Command
+from .base import Command, spare
 from .data import data_options, schemed_form_of
 
 
@@ -38,9 +37,7 @@ def report(ctx, model, test, out, format, fields, comments, tabs, **how):
     from ..report.html import save
     from ..report.model_report import report as make
 
-    for path in filter(None, (model, test, how["dev"], how["against"], how["log"])):
-        if os.path.exists(out) and os.path.exists(path) and os.path.samefile(out, path):
-            raise click.UsageError(f"-o {out} would overwrite what is read", ctx)
+    spare(ctx, [out], [model, test, how["dev"], how["against"], how["log"]])
     form = schemed_form_of(ctx, [test], load(model).vocabulary, format=format, fields=fields, comments=comments, tabs=tabs)
     click.echo(f"{out}: {save(out, make(model, test, form=form, **how)):,} bytes", err=True)
 

@@ -7,7 +7,7 @@ from click.core import ParameterSource
 
 from ..errors import DataError
 from ..text.schemes import SCHEMES
-from .base import Command, column_option, inputs, write_lines
+from .base import Command, column_option, inputs, spare, write_lines
 from .data import data_options, form_of, writer_of
 from .decoding import decoding_options, parted
 from .quick import tag_files
@@ -130,6 +130,7 @@ def evaluate(ctx, files, gold, predicted, chunks, scheme, as_json, calibration, 
     stream, kept = chain.from_iterable(runs(path, encoding=encoding) for path in inputs(files)), []
     if picture and not calibration:
         raise click.UsageError("--picture needs --calibration", ctx)
+    spare(ctx, [picture], files)
     if calibration:
         _calibration(ctx, chain.from_iterable(run.sentences() for run in stream), gold, as_json, picture)
         return

@@ -7,6 +7,7 @@ import click
 from ..errors import DataError
 from ..training.values import odd_workers
 from ..whole import os_errors, replace
+from .base import spare
 
 WHERE = "N|ADDRESS|FILE.json"
 
@@ -56,9 +57,7 @@ def tag_apart(ctx, workers, out, model, paths):
     targets = [os.path.join(out, name) for name, _ in files]
     if twice := {target for target in targets if targets.count(target) > 1}:
         raise click.UsageError(f"two files would be written to {min(twice)}", ctx)
-    for target, (_, path) in zip(targets, files, strict=True):
-        if os.path.exists(target) and os.path.samefile(target, path):
-            raise click.UsageError(f"{target} would be overwritten by what is made of it", ctx)
+    spare(ctx, targets, [model, *(path for _, path in files)])
     options, failed = _options(ctx), 0
     with connect(workers) as cluster:
         (model,) = cluster.paths([model])

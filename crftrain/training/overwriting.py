@@ -15,13 +15,17 @@ def overwritten(outputs, inputs, *, allowed, named):
                 yield f"{named(name)} and {named(other)} are both {os.fspath(path)}"
 
 
-def _same_file(path, other):
-    """Whether two paths lead to one file, through links or not."""
+def identity(path):
+    """What is the same for all paths that lead to one file, through links or not; None where there is no such file."""
     try:
-        a, b = os.stat(path), os.stat(other)
+        found = os.stat(path)
     except (OSError, ValueError):
-        return False
-    return stat.S_ISREG(a.st_mode) and os.path.samestat(a, b)
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+def _same_file(path, other):
+    return identity(path) is not None and identity(path) == identity(other)
 
 
 def _same_place(path, other):

@@ -1,15 +1,19 @@
 """What the front ends share: options, training until another program's rule says stop, and the answers of a model."""
 
 import argparse
+import contextlib
 import os
 import sys
 import tempfile
 from dataclasses import replace
+from itertools import pairwise
 
 import click
 import numpy as np
 
 from ...errors import DataError
+from ...whole import os_errors, writing
+from ..base import spare
 from ..progress import WATCHING
 
 ENDLESS = 2**31 - 1  # steps
@@ -52,6 +56,8 @@ def learnt(ctx, program, out, arguments, stop=None, *, texts=()):
     from ...model.foreign import export
     from ...model.model import load
 
+    words = dict(pairwise(map(str, arguments[:-1])))
+    spare(ctx, [out, *(path for _, path in texts)], [*arguments[-1], words.get("-t"), words.get("--dev")])
     learn = ctx.find_root().command.commands["learn"]
     out = os.path.abspath(out)
     ctx.meta[WATCHING] = () if stop is None else (stop,)
@@ -119,17 +125,12 @@ def exp(x):
     return exp(min(x, 0.0))
 
 
-class output:  # noqa: N801
-    """A file to write, or standard output."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __enter__(self):
-        self.file = sys.stdout.buffer if self.path in (None, "-") else open(self.path, "wb")  # noqa: SIM115
-        return self.file
-
-    def __exit__(self, *_):
-        self.file.flush()
-        if self.path not in (None, "-"):
-            self.file.close()
+@contextlib.contextmanager
+def output(ctx, path, read):
+    """A file to write, whole or absent, which is none of those that are read; None and - are standard output."""
+    spare(ctx, [path], read)
+    if path in (None, "-"):
+        yield sys.stdout.buffer
+    else:
+        with os_errors(path, "cannot be written"), writing(path) as file:
+            yield file

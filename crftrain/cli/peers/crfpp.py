@@ -2,6 +2,7 @@
 
 import click
 
+from ..base import spare
 from .common import Words, answers, exp, given, learnt, output, stops
 
 
@@ -13,7 +14,7 @@ def crf_learn(ctx, words):
         ("-t", "--textmodel", bool),
     ).parse_args(words)  # fmt: skip
     if words.convert:
-        _crfpp_converted(words.files)
+        _crfpp_converted(ctx, words.files)
         return
     if len(words.files) < 3:
         raise click.UsageError("crf_learn: expected template, training data, model")
@@ -36,13 +37,14 @@ def crf_learn(ctx, words):
     learnt(ctx, "crfpp", out, [*full, *chosen, train], None if kind == "MIRA" else stops().CRFpp(eta=eta), texts=texts)
 
 
-def _crfpp_converted(files):
+def _crfpp_converted(ctx, files):
     """A text model as a binary one."""
     from ...model.foreign import export
     from ...model.model import load
 
     if len(files) != 2:
         raise click.UsageError("crf_learn -C: expected text model, model")
+    spare(ctx, files[1:], files[:1])
     export(load(files[0]), files[1], "crfpp")
 
 
@@ -56,7 +58,7 @@ def crf_test(ctx, words):
         raise click.UsageError("crf_test: expected -m MODEL")
     factor = 1.0 if words.cost_factor is None else words.cost_factor
     level, n = words.verbose or 0, words.nbest or 0
-    with output(words.output) as out:
+    with output(ctx, words.output, [words.model, *words.files]) as out:
         for sentence, _, paths, _, (names, p), log_p in answers(words.model, words.files, n=max(n, 1), factor=factor):
             rows = [b"\t".join(line.replace(b"\t", b" ").split()).decode() for line in sentence.lines]
             for k, (path, score) in enumerate(paths):

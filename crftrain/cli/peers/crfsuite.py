@@ -91,7 +91,7 @@ def _crfsuite_tag(ctx, words):
     ).parse_args(words)  # fmt: skip
     if not words.model or len(words.files) > 1:
         raise click.UsageError("crfsuite tag: expected -m MODEL, and at most one file")
-    with output(None) as out:
+    with output(ctx, None, ()) as out:
         for _, gold, paths, _, (names, p), log_p in answers(words.model, words.files, gold="yes"):
             rows = [f"@probability\t{exp(log_p):f}"] if words.probability else []
             for t, y in enumerate(paths[0][0]):

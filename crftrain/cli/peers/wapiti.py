@@ -65,7 +65,7 @@ def _wapiti_label(ctx, words):
     if not words.model or len(words.files) > 2 or (words.post and n > 1) or (words.check and words.force):
         raise click.UsageError("wapiti label: expected -m MODEL, at most an input and an output, neither -p with -n nor -c with --force")
     gold = "yes" if words.check or words.force else "auto"
-    with output(words.files[1] if len(words.files) > 1 else None) as out:
+    with output(ctx, words.files[1] if len(words.files) > 1 else None, [words.model, *words.files[:1]]) as out:
         for sentence, true, paths, scores, (names, p), _ in answers(words.model, words.files[:1], gold=gold, n=n, force=words.force):
             if words.post:
                 best = p.argmax(1)
@@ -126,7 +126,7 @@ def _wapiti_dump(ctx, words):
     if not 1 <= len(words.files) <= 2:
         raise click.UsageError("wapiti dump: expected a model, and at most an output")
     places, last = 5 if words.prec is None else words.prec, None
-    with output(words.files[1] if len(words.files) > 1 else None) as out:
+    with output(ctx, words.files[1] if len(words.files) > 1 else None, words.files[:1]) as out:
         for found in weights(load(words.files[0])):
             name, label = found.get("name", "b"), found.get("label") or found["to"]
             out.write(b"\n" * (last not in (None, name)))
