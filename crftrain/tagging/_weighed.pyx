@@ -92,7 +92,7 @@ cdef class Weighed(Expander):
         cdef int stage
         self.ahead.used = 0
         for i in range(n):
-            if self.is_new(G, i):
+            if G.record[i] < 0:
                 for k in range(first, end):
                     line = <const Line*> self.lines.data + own[k]
                     length = self.write(line, G.nearest + i - line.offset, self.scratch, 0)

@@ -58,9 +58,10 @@ cdef class Expander(Texts):
     cdef int begin(self) except -1 nogil
     cdef int find(self) except -1 nogil
     cdef int find_group(self, Group* G) except -1 nogil
+    cdef int room_for(self, Group* G, int64_t n) except -1 nogil
     cdef int make_keys(self, Group* G, int64_t n) except -1 nogil
     cdef int32_t find_key(self, Group* G, const int32_t* key, uint32_t h, int64_t place) except -1 nogil
-    cdef bint is_new(self, const Group* G, int64_t i) noexcept nogil
+    cdef bint find_known(self, Group* G, int64_t n) noexcept nogil
     cdef int look_ahead(self, const Group* G, int64_t n) except -1 nogil
     cdef int grow(self, Group* G) except -1 nogil
     cdef char* new_record(self, Group* G) except NULL nogil

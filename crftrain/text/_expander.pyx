@@ -141,9 +141,29 @@ cdef class Expander(Texts):
         return 0
 
     cdef int find_group(self, Group* G) except -1 nogil:
-        cdef int64_t i, m = G.end - G.first, n = self.T + G.furthest - G.nearest, more
+        cdef int64_t i, m = G.end - G.first, n = self.T + G.furthest - G.nearest
         cdef const int32_t* key
         cdef const uint32_t* h
+        self.room_for(G, n)
+        self.make_keys(G, n)
+        if self.find_known(G, n):
+            return 0
+        self.look_ahead(G, n)
+        key, h = <int32_t*> self.key.data, <uint32_t*> self.key_hash.data
+        for i in range(n):
+            if G.record[i] >= 0:
+                continue
+            if G.plain and key[i] >= 0:
+                if G.direct[key[i]] < 0:
+                    G.direct[key[i]] = self.make(G, G.nearest + i)
+                G.record[i] = G.direct[key[i]]
+            else:
+                G.record[i] = self.find_key(G, key + i * m, h[i], G.nearest + i)
+        return 0
+
+    cdef int room_for(self, Group* G, int64_t n) except -1 nogil:
+        """Room for n places, and for as many new keys, so that slots stay where they are."""
+        cdef int64_t more
         cdef int32_t* memory
         if n > G.record_room:
             memory = <int32_t*> realloc(G.record, (n + n // 4) * sizeof(int32_t))
@@ -159,20 +179,8 @@ cdef class Expander(Texts):
                     raise MemoryError(f"{more} cells")
             memset(memory + G.n_direct, 255, (more - G.n_direct) * sizeof(int32_t))
             G.direct, G.n_direct = memory, more
-        if 3 * (<uint64_t> G.n_keys + n) >= 2 * G.mask and not G.plain:     # room for all, so that slots stay where they are
-            while 3 * (<uint64_t> G.n_keys + n) >= 2 * G.mask:
-                self.grow(G)
-        self.make_keys(G, n)
-        self.look_ahead(G, n)
-        key, h = <int32_t*> self.key.data, <uint32_t*> self.key_hash.data
-        for i in range(n):
-            if G.plain and key[i] >= 0:
-                if G.direct[key[i]] < 0:
-                    G.direct[key[i]] = self.make(G, G.nearest + i)
-                G.record[i] = G.direct[key[i]]
-            else:
-                G.record[i] = self.find_key(G, key + i * m, h[i], G.nearest + i)
-            crf_prefetch(G.payload + G.record[i] * G.stride)
+        while not G.plain and 3 * (<uint64_t> G.n_keys + n) >= 2 * G.mask:
+            self.grow(G)
         return 0
 
     cdef int make_keys(self, Group* G, int64_t n) except -1 nogil:
@@ -225,15 +233,27 @@ cdef class Expander(Texts):
         G.n_keys += 1
         return record
 
-    cdef bint is_new(self, const Group* G, int64_t i) noexcept nogil:
-        """Whether the group's key number i, after make_keys, has no record yet."""
-        cdef const int32_t* key = <const int32_t*> self.key.data + i * (G.end - G.first)
-        if G.plain and key[0] >= 0:
-            return G.direct[key[0]] < 0
-        return G.slots != NULL and G.slots[slot_of(G, key, (<const uint32_t*> self.key_hash.data)[i])].record < 0
+    cdef bint find_known(self, Group* G, int64_t n) noexcept nogil:
+        """The records of the n keys of make_keys, -1 where there is none yet; whether all have one. Records are asked for from memory."""
+        cdef int64_t i, m = G.end - G.first
+        cdef const int32_t* key = <const int32_t*> self.key.data
+        cdef const uint32_t* h = <const uint32_t*> self.key_hash.data
+        cdef int32_t record
+        cdef bint all_known = True
+        for i in range(n):
+            if G.plain and key[i] >= 0:
+                record = G.direct[key[i]]
+            else:
+                record = -1 if G.slots == NULL else G.slots[slot_of(G, key + i * m, h[i])].record
+            G.record[i] = record
+            if record < 0:
+                all_known = False
+            else:
+                crf_prefetch(G.payload + record * G.stride)
+        return all_known
 
     cdef int look_ahead(self, const Group* G, int64_t n) except -1 nogil:
-        """Ask memory for what `make` will need for those of the n keys that are new."""
+        """Ask memory for what `make` will need for those of the n keys that have no record."""
         return 0
 
     cdef int grow(self, Group* G) except -1 nogil:
