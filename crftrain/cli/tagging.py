@@ -152,9 +152,7 @@ def evaluate(ctx, files, gold, predicted, chunks, scheme, as_json, calibration, 
             more["worst"] = worst_as_json(evaluation, _rows(evaluation, kept), errors)
         click.echo(json.dumps({**evaluation.as_json(), **more}, ensure_ascii=False))
         return
-    click.echo(evaluation.report())
-    if confusion:
-        click.echo("\n" + evaluation.confusion())
+    click.echo(evaluation.report() + ("\n\n" + evaluation.confusion() if confusion else ""))
     if interval:
         write_lines([*intervals.lines(found), ""])
     if errors is not None:
