@@ -44,9 +44,9 @@ lint: build
 demo: build
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh data/demo.sh
 
-# Manual pages in docs/man/: man -l docs/man/crftrain-learn.1
+# Manual pages in docs/man/, to be read by man -l docs/man/crftrain-learn.1, and scripts of shells in docs/completion/
 man: build
-	$(BIN)/python docs/generate.py docs/man
+	$(BIN)/python docs/generate.py docs/man docs/completion
 
 # Spoilt models, texts, options, checkpoints, for MINUTES all together: make fuzz MINUTES=60 FUZZ=checkpoints
 fuzz: build
@@ -69,5 +69,5 @@ release: lint test wheel
 	$(BIN)/python tests/packaging/release.py dist
 
 clean:
-	rm -rf dist build docs/man $(VENV) *.egg-info
+	rm -rf dist build docs/man docs/completion $(VENV) *.egg-info
 	find crftrain -name '*.so' -delete -o -name '_*.c' ! -path '*/simd/*' -delete

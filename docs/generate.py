@@ -1,13 +1,14 @@
 """Writes docs/algorithms.md out of the algorithms' own declarations; tests/test_docs.py checks that it is up to date.
 
-With the name of a folder it writes manual pages of all commands there: `make man` does, before a source distribution is made.
+With the names of two folders it writes manual pages of all commands into the first, and what shells read to complete them into the
+second: `make man` does, before a source distribution is made.
 """
 
 import sys
 from pathlib import Path
 
 from crftrain import optimizers
-from crftrain.cli import man
+from crftrain.cli import completion, man
 from crftrain.cli.main import CONTEXT, commands
 from crftrain.cli.showing import explain
 
@@ -47,8 +48,17 @@ def write_manual(folder):
         (folder / name).write_text(page, encoding="utf-8")
 
 
+def write_completion(folder):
+    """A script for each shell."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for shell in completion.SHELLS:
+        (folder / f"crftrain.{shell}").write_text(completion.script(commands, shell) + "\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        write_manual(Path(sys.argv[1]))
+        manual, scripts = map(Path, sys.argv[1:])
+        write_manual(manual)
+        write_completion(scripts)
     else:
         (Path(__file__).parent / "algorithms.md").write_text(text(), encoding="utf-8")

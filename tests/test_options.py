@@ -246,6 +246,15 @@ def test_who_would_have_to_type_the_input_is_told(monkeypatch, capsys):
         assert ("terminal" in capsys.readouterr().err) is terminal
 
 
+def test_the_scripts_of_shells_are_what_the_command_prints(tmp_path, crftrain):
+    namespace = {"__name__": "generate"}
+    exec((ROOT / "docs" / "generate.py").read_text(encoding="utf-8"), namespace)
+    namespace["write_completion"](tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {f"crftrain.{shell}" for shell in ("bash", "zsh", "fish")}
+    for path in tmp_path.iterdir():
+        assert path.read_bytes() == crftrain("completion", path.suffix[1:]).out
+
+
 def test_every_command_has_a_manual_page_with_all_its_options(tmp_path):
     namespace = {"__name__": "generate"}
     exec((ROOT / "docs" / "generate.py").read_text(encoding="utf-8"), namespace)

@@ -6,6 +6,12 @@ rm -rf dist build
 rm -rf build
 CRFTRAIN_ABI3=1 "$bin/python" -m build --no-isolation --wheel .
 rm -rf build
+tar tzf dist/*.tar.gz | cut -d/ -f2- | sort > dist.list
+for file in tests/test_cli.py tests/packaging/smoke.sh data/train.txt docs/python.md docs/man/crftrain-learn.1 docs/completion/crftrain.zsh \
+    bench/bench.py CHANGELOG.md Makefile crftrain/chain/simd/_simd.c; do
+    grep -qx "$file" dist.list || { echo "the sdist has no $file" >&2; exit 1; }
+done
+rm dist.list
 "$bin/twine" check --strict dist/*
 for wheel in dist/*.whl; do
     "$bin/check-wheel-contents" "$wheel"
