@@ -6,6 +6,7 @@ the Python that builds it. CRFTRAIN_INPLACE=1 compiles nothing: an editable inst
 
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -28,7 +29,9 @@ DIRECTIVES = {
     "auto_pickle": False,  # what is pickled says itself how; the rest refuses
 }
 Options.emit_code_comments = False  # a tenth of the generated lines would repeat the source
-FLAGS = [] if os.name == "nt" else ["-O3", "-fno-math-errno", "-g0", "-Wno-array-bounds"]
+FLAGS = ["-O3", "-fno-math-errno", "-g0", "-Wno-array-bounds"]
+if os.name == "nt":
+    FLAGS = ["/clang:-O3", "/clang:-fno-math-errno"]
 SANITIZERS = ["-fsanitize=address,undefined"] if os.environ.get("CRFTRAIN_SANITIZE") else []  # make sanitize
 if SANITIZERS:
     FLAGS = ["-O1", "-g1", "-fno-omit-frame-pointer", *SANITIZERS]
@@ -71,6 +74,12 @@ class Build(build_ext):
         if not self.inplace and not SANITIZERS and sys.platform == "linux":
             for ext in self.extensions:  # what is installed needs no names of its own functions: a seventh less
                 ext.extra_link_args = [*ext.extra_link_args, "-s"]
+
+    def build_extensions(self):
+        if self.compiler.compiler_type == "msvc":  # which has no vector extensions; clang-cl takes its options, and setuptools asks no CC
+            self.compiler.initialize()
+            self.compiler.cc = shutil.which("clang-cl") or sys.exit("crftrain is compiled by clang-cl on Windows, which is not on the PATH")
+        super().build_extensions()
 
     def build_extension(self, ext):
         super().build_extension(ext)

@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Both compilers give a level's instructions to the functions in between, each in its own words. */
-#if defined(__x86_64__) && defined(__clang__)
+/* Both compilers give a level's instructions to the functions in between, each in its own words. With MSVC's linker there is the first level
+   alone: what asks the CPU is in a library that it does not look into. */
+#if defined(_MSC_VER)
+#elif defined(__x86_64__) && defined(__clang__)
 #define MANY_TARGETS 1
 #define V3 _Pragma("clang attribute push(__attribute__((target(\"arch=x86-64-v3\"))), apply_to = function)") \
            _Pragma("clang attribute push(__attribute__((min_vector_width(256))), apply_to = function)")
