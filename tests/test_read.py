@@ -252,6 +252,24 @@ def test_missing_file(tmp_path):
     assert str(caught.value) == f"{tmp_path / 'none.txt'}: cannot be read: No such file or directory"
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_file_whose_closing_fails_was_read_all_the_same(tmp_path, monkeypatch):
+    class Sour(io.FileIO):
+        def close(self):
+            super().close()
+            raise OSError(5, "Input/output error")
+
+    (tmp_path / "train.txt").write_bytes(1000 * (TEXT + b"\n"))
+    opened = open
+    monkeypatch.setattr("builtins.open", lambda path, *how: io.BufferedReader(Sour(path)) if path == "train.txt" else opened(path, *how))
+    monkeypatch.chdir(tmp_path)
+    assert len(list(sentences("train.txt"))) == 2000
+    begun = sentences("train.txt")
+    next(begun)
+    begun.close()
+    del begun
+
+
 def test_directory(tmp_path):
     with pytest.raises(DataError) as caught:
         list(sentences(tmp_path))

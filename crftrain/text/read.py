@@ -9,6 +9,7 @@ sentences before it have been handed on.
 """
 
 import codecs
+import contextlib
 import io
 import os
 import re
@@ -230,7 +231,8 @@ class _Plain(io.RawIOBase):
 
     def close(self):
         if self._ours:
-            self._file.close()
+            with contextlib.suppress(OSError):  # all that was wanted of it has been read
+                self._file.close()
         super().close()
 
 
