@@ -9,8 +9,11 @@ from problems import larger
 from crftrain import optimizers
 from crftrain.chain.sizes import sizes
 from crftrain.optimizers.choice import auto
-from crftrain.optimizers.choice._counts import FEWEST, choose
+from crftrain.optimizers.choice._counts import FEWEST, choose, owlqn_between
+from crftrain.optimizers.choice.auto import BEGIN, BEGINNING, END, MIDDLE
+from crftrain.training.checkpoint import _check_state
 from crftrain.training.loop import Asked, Limits, fit
+from crftrain.training.proof import Goal
 
 
 def counts(**changes):
@@ -108,6 +111,73 @@ def test_a_checkpoint_carries_the_choice(steps, monkeypatch):
             one.step()
         w.append(one.w.tobytes())
     assert w[0] == w[1]
+
+
+# ---- under l1
+
+
+def under_l1(l1=0.5, l2=0.05, **more):
+    return larger(3, sequences=120, **more).problem(l1=l1 / 120, l2=l2 / 120)
+
+
+def test_under_l1_owlqn_is_between_sag_and_sag_and_each_turn_is_told_once():
+    problem, told = under_l1(), []
+    opt = made_by_auto(problem)
+    outcome = fit(problem, opt, tol=1e-4, monitors=[Asked(lambda progress: told.extend(opt.news())), Limits(steps=2000)])
+    assert outcome.reason == "converged"
+    assert [text.split()[1].rstrip(",") for text in told] == ["sag", "owlqn", "sag"]
+
+
+def test_under_l1_weights_to_start_from_take_the_place_of_sags_beginning():
+    problem = under_l1()
+    opt = made_by_auto(problem)
+    opt.w[:] = 0.1
+    opt.step()
+    assert opt.name == "owlqn" and "owlqn" in opt.news()[-1]
+
+
+def test_under_l1_owlqn_is_left_out_where_it_does_not_fit():
+    assert owlqn_between(counts(), 1e9) and not owlqn_between(counts(), 1e6)
+
+
+@pytest.mark.parametrize("steps", [3, BEGINNING, BEGINNING + 4, 60])
+def test_under_l1_a_checkpoint_carries_every_part_of_the_way(steps, tmp_path):
+    problem, w = under_l1(), []
+    opt = made_by_auto(problem)
+    for _ in range(steps):
+        opt.step()
+    assert opt.part == (BEGIN if steps <= BEGINNING else MIDDLE if steps < 20 else END)
+    state = {name: np.array(array) for name, array in opt.state().items()}
+    other = made_by_auto(problem, seed=5)
+    _check_state(state, other)
+    other.restore(state)
+    other.rng.bit_generator.state = opt.rng.bit_generator.state
+    for one in (opt, other):
+        for _ in range(30):
+            one.step()
+        w.append(one.w.tobytes())
+    assert w[0] == w[1]
+
+
+@pytest.mark.parametrize("l1, l2", [(0.5, 0.05), (2.0, 0.5), (0.1, 1.0)])
+def test_under_l1_the_end_satisfies_the_conditions_of_karush_kuhn_and_tucker_for_all_weights(l1, l2):
+    """g = -l1 sign(w) where w is not zero, |g| <= l1 where it is, and exact zeros where |g| is below it; owlqn's optimum."""
+    problem, ends = under_l1(l1, l2), []
+    for name in ("auto", "owlqn"):
+        algorithm, w = optimizers.get(name), np.zeros(problem.n_features)
+        opt = algorithm.make(problem, w, np.random.default_rng(1), **algorithm.defaults())
+        assert fit(problem, opt, tol=Goal(slope=1e-6), monitors=[Limits(steps=5000)]).reason == "converged"
+        ends.append(w)
+    w, g = ends[0], np.empty(problem.n_features)
+    problem.value_and_gradient(w, g)
+    on = w != 0
+    near = 1e-6 * problem.gap_at_zero()
+    np.testing.assert_allclose(g[on], -problem.l1 * np.sign(w[on]), atol=near)
+    assert (np.abs(g[~on]) <= problem.l1 + near).all() and not w[np.abs(g) < problem.l1 - 2 * near].any()
+    assert problem.objective(w) == pytest.approx(problem.objective(ends[1]), rel=1e-7)
+
+
+# ----
 
 
 def test_sizes_are_counts_of_the_corpus():

@@ -112,8 +112,11 @@ def test_a_path_from_large_to_small_ends_where_a_cold_start_does():
     assert problem.objective(w) == pytest.approx(problem.objective(cold), rel=1e-10)
 
 
-@pytest.mark.parametrize("options", [{"memory": 1}, {"memory": 3}, {"memory": 40}, {"align": "all"}, {"align": "zero", "memory": 40}])
-def test_any_memory_and_alignment_meet_at_the_same_objective(options):
+WAYS = [{"memory": 1}, {"memory": 3}, {"memory": 40}, {"align": "all"}, {"align": "zero", "memory": 40}]
+
+
+@pytest.mark.parametrize("options", [*WAYS, {"precondition": True}, {"precondition": True, "memory": 2, "align": "zero"}])
+def test_any_memory_alignment_and_diagonal_meet_at_the_same_objective(options):
     problem, w, _ = solve(larger(), 1.0)
     _, v, _ = solve(larger(), 1.0, **options)
     assert problem.objective(v) == pytest.approx(problem.objective(w), rel=1e-9)

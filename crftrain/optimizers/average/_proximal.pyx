@@ -12,8 +12,8 @@ from ..base import counted
 from ._rates import rates
 
 # From pass BEGIN on, and again under another strength, steps are LONG times what the constants allow, for PASSES passes; then the
-# constants, some of which are old by now, are searched anew.
-BEGIN, PASSES, LONG = 6, 10, 2.0
+# constants, some of which are old by now, are searched anew. Constants first searched near the optimum are short of nothing: NEVER.
+BEGIN, PASSES, LONG, NEVER = 6, 10, 2.0, 2**52
 
 
 cdef class ProximalSagSteps(SagSteps):
@@ -28,7 +28,7 @@ cdef class ProximalSagSteps(SagSteps):
         own = rates(problem.sequences.corpus, problem.layout, problem.gold_counts())
         self.soft = SoftWeights(self.lazy.layout, w, own, l1=problem.l1, l2=problem.l2)
         self.lazy = self.local.lazy = self.soft
-        self.rated_edge, self.longer_from = np.zeros(self.X.places), BEGIN * self.n_units
+        self.rated_edge, self.longer_from = np.zeros(self.X.places), NEVER if np.any(w) else BEGIN * self.n_units
 
     def bears(self):
         passed = self.drawn - self.longer_from

@@ -29,6 +29,12 @@ class History:
         """The rows that the next pair will take: free for use until add()."""
         return self.rows[self.next], self.rows[self.m + self.next]
 
+    @property
+    def newest(self):
+        """The pair that was added last."""
+        k = (self.next - 1) % self.m
+        return self.rows[k], self.rows[self.m + k]
+
     def advance(self, w, g):
         """Scratch holds a new point and its gradient: they become w and g, and what they changed by is left in scratch."""
         for old, new in zip((w, g), self.scratch, strict=True):

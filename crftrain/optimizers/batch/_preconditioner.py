@@ -23,6 +23,13 @@ def kept_pairs(pairs, sizes):
     return int(pairs) if pairs != "auto" else most if most >= LEAST else 0
 
 
+def diagonal(objective, w):
+    """The Hessian's at w, about, nowhere zero; None where all of it is: one label, without l2."""
+    found = np.empty_like(w)
+    objective.diagonal(w).times(np.ones_like(w), found)
+    return np.maximum(found, 1e-9 * found.max(), out=found) if found.any() else None  # without l2 some are 0
+
+
 class Preconditioned(Steihaug):
     """The subproblem with M in place of 1 / D; |s| stays that of D, since M changes from model to model."""
 

@@ -36,7 +36,7 @@ from ...chain.memory import fitting
 from ...chain.rounding import Rounding
 from ...chain.sizes import listed
 from ..base import Algorithm, Optimiser, Option, Step
-from ._preconditioner import Preconditioned, kept_pairs
+from ._preconditioner import Preconditioned, diagonal, kept_pairs
 from ._subsample import draw
 from ._trust import Scalars, Steihaug, TrustRegion
 
@@ -132,14 +132,12 @@ class NewtonCG(Optimiser):
         self.curvature.times(v, out)
 
     def _precondition(self):
-        diagonal = np.empty_like(self.w)
-        self.objective.diagonal(self.w).times(np.ones_like(self.w), diagonal)
-        if not diagonal.any():  # one label, without l2
+        found = diagonal(self.objective, self.w)
+        if found is None:
             return
-        np.maximum(diagonal, 1e-9 * diagonal.max(), out=diagonal)  # without l2 some are 0
-        if diagonal.max() <= LARGE * self.objective.n_tokens / self.objective.n_sequences:
-            np.sqrt(diagonal, out=diagonal)
-        self.subproblem.precondition(np.divide(1, diagonal, out=diagonal))
+        if found.max() <= LARGE * self.objective.n_tokens / self.objective.n_sequences:
+            np.sqrt(found, out=found)
+        self.subproblem.precondition(np.divide(1, found, out=found))
         self.region.radius = math.inf
 
     def gradient(self):

@@ -16,6 +16,10 @@ the sake of the others, and to forbid it costs a third of the iterations, more w
 weights zero sooner. So --align late aligns all weights, as published, until of the last WINDOW iterations half needed a
 shorter step or all together lowered f by less than WINDOW SLOW of it; and from then on those at zero.
 
+--precondition puts D^-1 in the middle of H in place of 1, D the Hessian's diagonal at the start, scaled to the newest pair:
+D^-1 s.y / y.D^-1 y. From zero that is of no use, since there D says nothing of where w goes; from where a stochastic method has come it
+is worth twenty iterations, in which the pairs would first have to learn what D says.
+
 Reference: Andrew and Gao 2007, "Scalable training of L1-regularized log-linear models", section 3.
 """
 
@@ -27,9 +31,10 @@ import numpy as np
 from ...chain._measures import max_norm, subgradient
 from ...chain.sizes import listed
 from ..base import Algorithm, Optimiser, Option, Step
-from ._compiled import align, project, slope_beyond
+from ._compiled import align, dot, project, slope_beyond
 from ._history import History
 from ._linesearch import C1, drowned, flat_enough
+from ._preconditioner import diagonal
 
 TRIALS = 40
 WINDOW, SLOW = 10, 1e-4
@@ -38,8 +43,9 @@ WINDOW, SLOW = 10, 1e-4
 class OWLQN(Optimiser):
     shards = True
 
-    def __init__(self, objective, w, rng, *, memory, align):
+    def __init__(self, objective, w, rng, *, memory, align, precondition):
         super().__init__(objective, w, rng)
+        self.precondition, self.inverse, self.scale = precondition, None, 1.0  # D^-1, and what it is multiplied by
         objective.list_weights()
         self.everywhere = align != "zero"
         self.history = History(memory, objective.n_features, objective.threads)
@@ -48,6 +54,8 @@ class OWLQN(Optimiser):
 
     def step(self):
         if self.f is None:
+            if self.precondition and (found := diagonal(self.objective, self.w)) is not None:
+                self.inverse = np.divide(1, found, out=found)
             self._evaluate()
             if self.w.any():  # a warm start may be the optimum: no search where there is nothing to find
                 return Step(self.f, max_norm(self.pg))
@@ -72,10 +80,11 @@ class OWLQN(Optimiser):
 
     def state(self):
         recent = np.array(self.recent or [], float).reshape(-1, 2)
-        return {"w": self.w, "everywhere": np.array([self.everywhere]), "recent": recent, **self.history.tidied()}
+        inverse = {} if self.inverse is None else {"inverse": self.inverse}
+        return {"w": self.w, "everywhere": np.array([self.everywhere]), "recent": recent, **self.history.tidied(), **inverse}
 
     def state_shapes(self):
-        return {"recent": (np.float64, (None, 2))}
+        return {name: shapes(len(self.w), memory=self.history.m)[name] for name in ("recent", "inverse")}
 
     def restore(self, state):
         self.w[:] = state["w"]
@@ -83,6 +92,9 @@ class OWLQN(Optimiser):
             self._evaluate()
         self.history.restore(state)
         self.history.meet(self.pg)
+        if "inverse" in state:
+            self.inverse = state["inverse"].copy()
+            self._scale()
         self.everywhere = bool(state["everywhere"][0])
         if self.recent is not None:
             self.recent.extend((float(before), float(refused)) for before, refused in state["recent"])
@@ -95,7 +107,7 @@ class OWLQN(Optimiser):
     def _search(self):
         """2) to 4); False if no step was found."""
         w, g, pg, p = self.w, self.g, self.pg, self.p
-        slope = self.history.direction(pg, p)
+        slope = self.history.direction(pg, p, None if self.inverse is None else self._divided)
         if self.objective.l1:
             slope = align(w, p, pg, self.everywhere)
             if not slope < 0:
@@ -118,7 +130,22 @@ class OWLQN(Optimiser):
         self.history.advance(w, g)
         subgradient(w, g, self.objective.l1, pg)
         self.history.add(pg)
+        self._scale()
         return True
+
+    def _scale(self):
+        """That of D^-1, by the newest pair."""
+        if self.inverse is not None and self.history.count:
+            s, y = self.history.newest
+            np.multiply(self.inverse, y, out=self.p)
+            self.scale = dot(s, y, self.objective.threads) / dot(y, self.p, self.objective.threads)
+
+    def _divided(self, q):
+        """H without pairs, times q, in its place."""
+        q *= self.inverse
+        if self.history.count:
+            q *= self.scale
+        return q
 
     def _accepts(self, f, slope, point, gradient):
         if drowned(f, self.f):
@@ -126,8 +153,16 @@ class OWLQN(Optimiser):
         return f <= self.f + C1 * slope
 
 
+def shapes(size, *, memory, **_):
+    """{name: (dtype, shape)} of state()."""
+    own = {"w": (size,), "inverse": (size,), "recent": (None, 2), "pairs": (2 * memory, size), "products": (2 * memory, 2 * memory)}
+    whole = {"everywhere": (np.bool_, (1,)), "place": (np.int64, (2,))}
+    return {name: (np.float64, shape) for name, shape in own.items()} | whole
+
+
 def memory(facts, options):
-    return {"weights": 32 * facts.n_features, "listed weights": listed(facts), "pairs": 16 * facts.n_features * options["memory"]}
+    weights = (32 + 8 * options["precondition"]) * facts.n_features
+    return {"weights": weights, "listed weights": listed(facts), "pairs": 16 * facts.n_features * options["memory"]}
 
 
 ALGORITHM = Algorithm(
@@ -142,6 +177,7 @@ ALGORITHM = Algorithm(
             "weights that must follow their own slope: all, those at zero, or all until it gets slow",
             choices=("late", "all", "zero"),
         ),
+        Option("precondition", False, "divide by the Hessian's diagonal where the run begins: after another algorithm, not from zero"),
     ),
     optimiser=OWLQN,
     memory=memory,

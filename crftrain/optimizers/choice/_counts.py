@@ -4,7 +4,8 @@ The first of these that applies:
 
     shards, so no single sequences              owlqn with l1; else newton-cg, if it fits; else lbfgs
     l1 above 0, lambda = 0                      owlqn
-    l1 above 0                                  sag, if it fits without entries of several sequences; else owlqn
+    l1 above 0                                  sag, if it fits without entries of several sequences, with owlqn in the middle of the way if
+                                                that fits, too; else owlqn
     more than THREADS threads                   newton-cg, whose passes all threads share, if it fits
     the mean squared length is above UNEVEN times the squared mean
                                                 the same: a few sequences that are very much longer than the others are what sag draws, so
@@ -24,6 +25,7 @@ from ...chain._tangent import kept_bytes
 from ..average import sag
 from ..batch import lbfgs, newton_cg, owlqn
 
+MIDDLE_OPTIONS = {"memory": 8, "precondition": True}  # owlqn's, between sag and sag
 THREADS, MOST, FEWEST, UNEVEN = 4, 64, 500, 600
 GIGABYTE = 1 << 30
 ALGORITHMS = {"sag": sag.ALGORITHM, "newton-cg": newton_cg.ALGORITHM, "lbfgs": lbfgs.ALGORITHM, "owlqn": owlqn.ALGORITHM}
@@ -35,7 +37,7 @@ def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0, shards=False):
     if shards and l1:
         return "owlqn", {}, "for --l1 of data in shards"
     if l1:
-        need = sum(sag.ALGORITHM.memory(facts, sag.ALGORITHM.defaults()).values())
+        need = _bytes("sag", facts, {})
         return ("sag", {}, "for --l1 with --lambda") if l2 and need <= room else ("owlqn", {}, "for --l1")
     newton = newton_options(facts, room)
     if shards and newton is not None:
@@ -46,7 +48,7 @@ def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0, shards=False):
         return "newton-cg", newton, "for a few sequences that are very much longer than the others"
     batch = 1
     while not shards and batch <= MOST and (batch == 1 or facts.n_sequences >= batch * FEWEST):
-        need = sum(sag.ALGORITHM.memory(facts, {**sag.ALGORITHM.defaults(), "batch": batch}).values())
+        need = _bytes("sag", facts, {"batch": batch})
         if need <= room:
             why = f"its table takes {need / GIGABYTE:.2g} GB" + (f" with {batch} sequences in an entry" if batch > 1 else "")
             return "sag", {"batch": batch} if batch > 1 else {}, why
@@ -65,8 +67,20 @@ def newton_options(facts, room):
     return {"cache": float(facts.n_sequences if kept <= room - least else int(facts.n_sequences * (room - least) / kept))}
 
 
+def owlqn_between(facts, room):
+    """Whether owlqn fits too, which goes on from sag's weights under l1."""
+    return _bytes("owlqn", facts, MIDDLE_OPTIONS) <= room
+
+
+def _bytes(name, facts, options):
+    return sum(ALGORITHMS[name].memory(facts, {**ALGORITHMS[name].defaults(), **options}).values())
+
+
 def memory(facts, options):
     """That of the choice, as far as the counts tell."""
     how = {"threads": 1, "l1": 0.0, "l2": 1.0, "shards": False}
     name, chosen, _ = choose(facts, options["max_memory"], **{key: getattr(facts, key, value) for key, value in how.items()})
+    room = options["max_memory"] * GIGABYTE
+    if name == "sag" and getattr(facts, "l1", 0.0) and _bytes("sag", facts, {}) < _bytes("owlqn", facts, MIDDLE_OPTIONS) <= room:
+        name, chosen = "owlqn", MIDDLE_OPTIONS
     return ALGORITHMS[name].memory(facts, {**ALGORITHMS[name].defaults(), **chosen})
