@@ -275,6 +275,18 @@ def test_a_dumb_terminal_gets_plain_lines(monkeypatch, capsys):
     assert capsys.readouterr().err.startswith("pass 1 ")
 
 
+def test_a_line_of_folds_goes_when_there_is_something_to_say(monkeypatch, capsys):
+    console, step = progress.Console(), Progress(7, Step(1.0, 0.5), None, 1.0, 0.1)
+    monkeypatch.setattr(progress, "_columns", lambda: 80)
+    for moves in (False, True):
+        monkeypatch.setattr(progress, "_moves", lambda moves=moves: moves)
+        console.folding("fold 2 of 5, lambda 1/n, l1 0", step)
+        assert ("fold 2 of 5, lambda 1/n, l1 0  step 7" in capsys.readouterr().err) == moves
+    assert not console.bar.leave
+    console.say("said")
+    assert console.bar is None and capsys.readouterr().err.endswith("said\n")
+
+
 def test_a_narrow_terminal_gets_what_matters_most(monkeypatch):
     """The distance, the bar and the time left fit into 80 columns; the rest comes as there is room."""
     monkeypatch.setattr(progress, "_moves", lambda: True)

@@ -186,6 +186,21 @@ def test_an_interruption_ends_with_the_strengths_that_are_finished(settings, tmp
 
 
 @pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("folds", [None, 3])
+def test_folds_tell_how_far_they_are(settings, folds, threads):
+    class Watching(Hearing):
+        def folding(self, where, progress):
+            steps.setdefault(where, []).append(progress.iteration)
+
+    steps = {}
+    learn(settings(folds=folds, lambdas="auto", passes=3, tol=0, threads=threads), Watching())
+    fold = [f"fold {k} of 3" for k in (1, 2, 3)] if folds else ["a tenth set apart"]
+    assert {where.partition(", lambda")[0] for where in steps} == set(fold)
+    assert f"{fold[0]}, lambda 10/n, l1 0" in steps
+    assert all(told == [1, 2, 3] for told in steps.values())
+
+
+@pytest.mark.parametrize("threads", [1, 2])
 def test_an_interrupted_search_ends_with_the_strengths_that_all_folds_have_seen(settings, tmp_path, threads):
     asked = settings(folds=4, lambdas="auto", passes=5, threads=threads, log=str(tmp_path / "log"))
     with pytest.raises(KeyboardInterrupt):

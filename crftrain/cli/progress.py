@@ -5,6 +5,7 @@ import os
 import signal
 import stat
 import sys
+import threading
 import time
 from datetime import date, datetime
 
@@ -29,10 +30,12 @@ class Console(Observer):
     def __init__(self, first="", *, verbose=False):
         self.step_name, self.bar, self.first, self.verbose = "pass", None, first, verbose
         self.moving, self.next, self.much, self.shown = LogBar(), 1, MUCH, time.monotonic()
+        self.drawing = threading.Lock()  # folds in several threads tell how far they are
 
     def say(self, text):
-        self._close()
-        click.echo(text, err=True)
+        with self.drawing:
+            self._close()
+            click.echo(text, err=True)
 
     def start(self, event, step_name):
         self.step_name, self.moving, self.next = step_name, LogBar(), 1
@@ -46,6 +49,12 @@ class Console(Observer):
         elif self.verbose or progress.iteration >= self.next:
             self.next = max(progress.iteration + 1, int(GROWTH * progress.iteration) if progress.iteration >= EACH else 0)
             click.echo("  ".join(self._parts(progress)), err=True)
+
+    def folding(self, where, progress):
+        if _moves():
+            parts = where, f"step {progress.iteration}", distance_text(progress), f"{progress.seconds:.1f} s"
+            with self.drawing:
+                self._show(fitting([part for part in parts if part], _columns()), stays=False)
 
     def _parts(self, progress, *, short=False):
         """What a step has to tell; short: what matters most comes first."""
@@ -70,11 +79,11 @@ class Console(Observer):
             self.much = 2 * sentences
             click.echo(text, err=True)
 
-    def _show(self, text):
+    def _show(self, text, *, stays=True):
         from tqdm import tqdm
 
         if self.bar is None:
-            self.bar = tqdm(bar_format="{desc}", file=sys.stderr, leave=True)
+            self.bar = tqdm(bar_format="{desc}", file=sys.stderr, leave=stays)
         self.bar.set_description_str(text)
 
     def _close(self):

@@ -3,6 +3,7 @@
     say(text)                  something that people may want to read
     start(event, step_name)    training at one strength begins
     step(progress)             a step was made; an answer other than None is a reason to stop
+    folding(where, progress)   a step was made in a fold; several threads may tell so at a time
     folded(folded)             cross-validation is over, or interrupted; a Folded
     end(event)                 training at one strength is over, or all of it: then the event has "model_bytes"
     busy()                     in this context an interruption waits for the end of a step,
@@ -47,6 +48,9 @@ class Observer:
     def step(self, progress):
         return None
 
+    def folding(self, where, progress):
+        pass
+
     def folded(self, folded):
         pass
 
@@ -84,6 +88,10 @@ class Observers(Observer):
     def step(self, progress):
         reasons = [observer.step(progress) for observer in self.observers]
         return next((reason for reason in reasons if reason), None)
+
+    def folding(self, where, progress):
+        for observer in self.observers:
+            observer.folding(where, progress)
 
     def folded(self, folded):
         for observer in self.observers:

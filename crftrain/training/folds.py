@@ -149,7 +149,7 @@ def cross_validate(settings, training, fit_point, observer, groups=None, seed=No
     if training.elsewhere:
         folds, at_once = away(training, [fold == k for k in range(n_folds)], fit_point, settings), n_folds
     else:
-        folds = [Fold(training, fold == k, fit_point, _Folding(observer, ended), settings) for k in range(n_folds)]
+        folds = [Fold(training, fold == k, fit_point, _Folding(observer, ended, _name(k, settings)), settings) for k in range(n_folds)]
     n_groups, so_far = None if groups is None else len(set(groups)), ([], [])
     with ThreadPoolExecutor(at_once) as pool:
         try:
@@ -223,15 +223,23 @@ def _best(points, tried, select):
 
 
 class _Folding(Unheard):
-    """Unheard, and told to end when another fold has failed."""
+    """Unheard but for how far it is, and told to end when another fold has failed; where: which fold it is, and at which point."""
 
-    def __init__(self, observer, ended):
+    def __init__(self, observer, ended, name=""):
         super().__init__(observer)
-        self.ended = ended
+        self.ended, self.name, self.where = ended, name, ""
+
+    def step(self, progress):
+        self.observer.folding(self.where, progress)
+        return self.interrupted
 
     @property
     def interrupted(self):
         return "interrupted" if self.ended.is_set() else self.observer.interrupted
+
+
+def _name(k, settings):
+    return f"fold {k + 1} of {settings.folds}" if settings.folds else "a tenth set apart"
 
 
 def _empty(training):
@@ -252,6 +260,7 @@ class Fold:
         corpus, where, started = self.training.corpus, np.flatnonzero(self.left_out), time.perf_counter()
         rest, left = self.rest or self._rest(point.settings), corpus.take(where)
         start = {"w": self.w, "before": self.before} if point.goes_on else {}
+        self.observer.where = f"{self.observer.name}, {point.name}"
         outcome, before = self.fit_point(point.settings, rest, observer=self.observer, **start)
         if self.keeps:
             self.rest, self.w, self.before = rest, outcome.w, before
