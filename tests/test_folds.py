@@ -207,7 +207,7 @@ def test_an_interrupted_search_ends_with_the_strengths_that_all_folds_have_seen(
         learn(asked, heard := InterruptedAfter("lambda 3.16/n, l1 0, all folds", 1))
     (event,) = [event for event in map(json.loads, Path(asked.log).read_text(encoding="utf-8").splitlines()) if event["event"] == "folds"]
     assert (event["folds"], event["strength"]["lambda"]) == (4, "3.16/n") and "finished" not in event
-    assert heard.said[-1].startswith("4 folds, each tagged by a model of the others:")
+    assert "\n4 folds, each tagged by a model of the others:" in heard.said[-1]
 
 
 def test_nothing_is_promised_while_there_is_nothing_to_save(settings, tmp_path):

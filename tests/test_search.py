@@ -111,6 +111,29 @@ def test_the_model_says_what_was_tried_and_the_table_is_told(settings, train_fil
     assert any("the best f1 of 2 strengths" in text for text in heard.said)
 
 
+def test_what_the_first_folds_tried_alone_is_told_too(settings):
+    asked, heard = settings(lambdas="auto", folds=4, passes=5), Hearing()
+    learn(asked, heard)
+    folds = load(asked.model).facts["folds"]
+    ahead, points = ([one["lambda"] for one in folds[name]] for name in ("ahead", "points"))
+    assert ahead[:2] == ["10/n", "3.16/n"] and set(points) <= set(ahead)
+    (report,) = [text for text in heard.said if text.startswith("folds 1 and 2 alone:")]
+    told = [line.split()[0] for line in report.splitlines() if line]
+    assert told[2 : 3 + len(ahead)] == [*ahead, "all"] and told[4 + len(ahead) : 4 + len(ahead) + len(points)] == points
+
+
+@pytest.mark.parametrize("how", [{"lambdas": "10/n,1/n,0.3/n"}, {"lambdas": "0.1/n", "l1s": "1/n,0.1/n"}], ids=["lambda", "l1"])
+@pytest.mark.parametrize("algorithm", ["auto", "owlqn", "sag"])
+def test_each_point_of_a_path_is_that_of_a_run_at_its_strength_alone(settings, tmp_path, algorithm, how):
+    learn(settings(algorithm, **how, tol=1e-5, log=str(tmp_path / "log")))
+    told = map(json.loads, (tmp_path / "log").read_text(encoding="utf-8").splitlines())
+    ends = [event for event in told if event["event"] == "end" and "path" in event]
+    assert len(ends) == len(max(how.values(), key=len).split(","))
+    for end in ends:
+        alone = learn(settings(algorithm, lambdas=repr(end["lambda"]), l1s=repr(end["l1"]), tol=1e-5))
+        assert end["objective"] == pytest.approx(alone.objective, rel=2e-5)
+
+
 def test_the_choice_does_not_hang_on_threads(settings):
     found = []
     for threads in (1, 3):

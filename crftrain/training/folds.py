@@ -88,6 +88,7 @@ class Folded:
     points: list  # of Point, one for each
     best: int  # the number of the one that is chosen
     select: str = "score"
+    ahead: list = field(default_factory=list)  # of Tried by the first folds alone, of which these are the best and those beside it
 
     @property
     def finished(self):
@@ -114,19 +115,21 @@ class Folded:
         how = {"folds": self.folds} if self.folds else {"set_apart": 0.1}
         how |= {"finished": self.finished} if self.finished < (self.folds or 1) else {}
         several = {"points": [one.facts for one in self.tried]} if len(self.points) > 1 else {}
+        several |= {"ahead": [one.facts for one in self.ahead]} if self.ahead else {}
         return {**how, **groups, "strength": {"lambda": str(l2), "l1": str(l1)}, **self.points[self.best].scores, **several}
 
     @property
     def event(self):
         """For a log: every point."""
-        return {**self.facts, "points": [one.event for one in self.tried]}
+        ahead = {"ahead": [one.event for one in self.ahead]} if self.ahead else {}
+        return {**self.facts, "points": [one.event for one in self.tried], **ahead}
 
     def report(self):
         """The table of strengths, if there are several, and the scores of the chosen one in full."""
-        lines = []
+        lines = [f"folds 1 and {AHEAD} alone:", *table(self.ahead), "all folds:"] if self.ahead else []
         if len(self.points) > 1:
             tried = self.tried
-            lines = [*table(tried), f"chosen: {tried[self.best].name}, {tried[self.best].why(self.select, len(tried))}"]
+            lines += [*table(tried), f"chosen: {tried[self.best].name}, {tried[self.best].why(self.select, len(tried))}"]
         of = "" if self.groups is None else f" of {self.groups:,} groups"
         of = of if self.finished == (self.folds or 1) else f"{of}, {self.finished} of them finished"
         how = f"{self.folds} folds{of}, each" if self.folds else f"a tenth{of}, set apart and"
@@ -171,9 +174,11 @@ def cross_validate(settings, training, fit_point, observer, groups=None, seed=No
 def _folded(settings, n_groups, so_far):
     """Folded of the points that most folds have been at."""
     most = max(len(point.parts) for point in so_far[0])
-    kept = [k for k, point in enumerate(so_far[0]) if len(point.parts) == most]
-    points, tried = ([of[k] for k in kept] for of in so_far)
-    return Folded(settings.folds, n_groups, tried, points, _best(points, tried, settings.select), settings.select)
+    whole, less = ([one for one in zip(*so_far, strict=True) if len(one[0].parts) == n] for n in (most, AHEAD))
+    points, tried = map(list, zip(*whole, strict=True))
+    ahead = [Tried.of(strengths, point.scores, point.outcomes, point.seconds) for point, strengths in less]
+    ahead = ahead if settings.searches and most > AHEAD else []
+    return Folded(settings.folds, n_groups, tried, points, _best(points, tried, settings.select), settings.select, ahead)
 
 
 def _along(folds, settings, training, observer, pool, so_far):
