@@ -136,8 +136,9 @@ def test_under_l1_weights_to_start_from_take_the_place_of_sags_beginning():
     assert opt.name == "owlqn" and "owlqn" in opt.news()[-1]
 
 
-def test_under_l1_owlqn_is_left_out_where_it_does_not_fit():
+def test_under_l1_owlqn_is_left_out_where_it_does_not_fit_or_weights_are_more_than_occurrences():
     assert owlqn_between(counts(), 1e9) and not owlqn_between(counts(), 1e6)
+    assert not owlqn_between(counts(n_features=4_000_001), 1e12)
 
 
 @pytest.mark.parametrize("steps", [3, BEGINNING, BEGINNING + 4, 60])

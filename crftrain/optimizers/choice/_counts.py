@@ -5,7 +5,7 @@ The first of these that applies:
     shards, so no single sequences              owlqn with l1; else newton-cg, if it fits; else lbfgs
     l1 above 0, lambda = 0                      owlqn
     l1 above 0                                  sag, if it fits without entries of several sequences, with owlqn in the middle of the way if
-                                                that fits, too; else owlqn
+                                                that fits, too, and there are no more weights than occurrences; else owlqn
     more than THREADS threads                   newton-cg, whose passes all threads share, if it fits
     the mean squared length is above UNEVEN times the squared mean
                                                 the same: a few sequences that are very much longer than the others are what sag draws, so
@@ -68,8 +68,8 @@ def newton_options(facts, room):
 
 
 def owlqn_between(facts, room):
-    """Whether owlqn fits too, which goes on from sag's weights under l1."""
-    return _bytes("owlqn", facts, MIDDLE_OPTIONS) <= room
+    """Whether owlqn, which goes on from sag's weights under l1, fits too, and its vectors are not what would take most of its time."""
+    return facts.n_features <= facts.n_occurrences and _bytes("owlqn", facts, MIDDLE_OPTIONS) <= room
 
 
 def _bytes(name, facts, options):
@@ -81,6 +81,11 @@ def memory(facts, options):
     how = {"threads": 1, "l1": 0.0, "l2": 1.0, "shards": False}
     name, chosen, _ = choose(facts, options["max_memory"], **{key: getattr(facts, key, value) for key, value in how.items()})
     room = options["max_memory"] * GIGABYTE
-    if name == "sag" and getattr(facts, "l1", 0.0) and _bytes("sag", facts, {}) < _bytes("owlqn", facts, MIDDLE_OPTIONS) <= room:
+    if (
+        name == "sag"
+        and getattr(facts, "l1", 0.0)
+        and owlqn_between(facts, room)
+        and _bytes("owlqn", facts, MIDDLE_OPTIONS) > _bytes(name, facts, {})
+    ):
         name, chosen = "owlqn", MIDDLE_OPTIONS
     return ALGORITHMS[name].memory(facts, {**ALGORITHMS[name].defaults(), **chosen})
