@@ -40,6 +40,14 @@ MACROS = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")] + ([("Py_LIMITED_API
 COMMON = {"extra_compile_args": FLAGS, "extra_link_args": SANITIZERS, "define_macros": MACROS, "py_limited_api": ABI3}
 
 
+def readme():
+    """README.md for a package index, where relative links lead nowhere: links into the Source of pyproject.toml, or paths of the sdist."""
+    text = Path("README.md").read_text(encoding="utf-8")
+    source = re.search(r'^Source = "(.+?)/?"', Path("pyproject.toml").read_text(encoding="utf-8"), re.M)
+    link = rf"[\1]({source[1]}/blob/HEAD/\2)" if source else r"\1 (\2)"
+    return re.sub(r"(\S+) \(\1\)", r"\1", re.sub(r"\[([^]]+)\]\((?!https?:|#)([^)]+)\)", link, text))
+
+
 def extension(path):
     """One .pyx; _kernels carries the C body with the inner loops."""
     return Extension(
@@ -90,6 +98,8 @@ class Build(build_ext):
 if __name__ == "__main__":
     modules = [*extensions(Path("crftrain")), Extension(SHARED, [], **COMMON)]
     setup(
+        long_description=readme(),
+        long_description_content_type="text/markdown",
         ext_modules=[] if os.environ.get("CRFTRAIN_INPLACE") == "1" else modules,
         cmdclass={"build_ext": Build},
         options={"bdist_wheel": {"py_limited_api": "cp311"}} if ABI3 else {},

@@ -12,6 +12,8 @@ def complaints(dist):
     version = re.search(r'__version__ = "(.+)"', (ROOT / "crftrain" / "__init__.py").read_text(encoding="utf-8"))[1]
     if not re.search(rf"^## {re.escape(version)} \(\d{{4}}-\d\d-\d\d\)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M):
         yield f"CHANGELOG.md has no section '## {version} (date)'"
+    if not re.search(r'^\[project.urls\]\nSource = "https://.+"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.M):
+        yield 'pyproject.toml has no [project.urls] that begins with Source = "https://...": where the project is to be found'
     for file in dist.iterdir():
         if not file.name.startswith(f"crftrain-{version}"):
             yield f"{file} is of another version than {version}"

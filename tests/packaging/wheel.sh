@@ -12,6 +12,7 @@ for file in tests/test_cli.py tests/packaging/smoke.sh data/train.txt docs/pytho
     grep -qx "$file" dist.list || { echo "the sdist has no $file" >&2; exit 1; }
 done
 rm dist.list
+if tar xzOf dist/*.tar.gz --wildcards '*/PKG-INFO' | grep -n '](docs'; then echo "relative links lead nowhere on an index's page" >&2; exit 1; fi
 "$bin/twine" check --strict dist/*
 for wheel in dist/*.whl; do
     "$bin/check-wheel-contents" "$wheel"
