@@ -1,6 +1,7 @@
 """Options from files and the environment, what they are called elsewhere, what a shell completes; commands that show things."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -242,8 +243,24 @@ def test_who_would_have_to_type_the_input_is_told(monkeypatch, capsys):
     for terminal in (True, False):
         monkeypatch.setattr(sys, "stdin", type("Stdin", (), {"isatty": lambda self, terminal=terminal: terminal})())
         assert base.inputs(()) == ("-",)
+        assert ("terminal" in capsys.readouterr().err) is terminal
         assert base.inputs(("a", "-")) == ("a", "-")
         assert ("terminal" in capsys.readouterr().err) is terminal
+        assert base.inputs(("a",)) == ("a",)
+        assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("words", ["learn -q -", "learn -q --dev - train.txt", "check -", "update -q model.bin -", "tag model.bin -"])
+def test_a_command_that_waits_for_a_terminal_says_so(process, crftrain, train_file, words):
+    import pty
+
+    assert crftrain("learn", "-q", "--passes", 1, "train.txt").status == 0
+    master, terminal = pty.openpty()
+    child = process(*words.split(), stdin=terminal)
+    os.write(master, b"w1 c1 O\n\n\x04")
+    assert b"reading from the terminal" in child.communicate(timeout=60)[1]
+    os.close(master)
+    os.close(terminal)
 
 
 def test_the_scripts_of_shells_are_what_the_command_prints(tmp_path, crftrain):

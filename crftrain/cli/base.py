@@ -62,9 +62,10 @@ def column_option(name, default, help):
 
 def inputs(files):
     """The files, or standard input if there are none; whoever would have to type it is told."""
-    if not files and sys.stdin is not None and sys.stdin.isatty():
+    files = files or ("-",)
+    if "-" in files and sys.stdin is not None and sys.stdin.isatty():
         click.echo("reading from the terminal; Ctrl-D ends the input", err=True)
-    return files or ("-",)
+    return files
 
 
 def write_lines(lines):

@@ -5,7 +5,7 @@ import json
 import click
 
 from ..report.check.findings import SHOWN
-from .base import Command, column_option
+from .base import Command, column_option, inputs
 from .data import completed, data_options
 
 
@@ -37,7 +37,7 @@ def check(ctx, train, dev, test, noise, template, examples, as_json, format, lab
         list(train),
         [path for path in (dev, test) if path],
         format="items" if format == "items" else "conll",
-        form=_form(ctx, train[0], format, **data),
+        form=_form(ctx, inputs(train)[0], format, **data),
         label_column=label_column,
         encoding=encoding,
         template=template,

@@ -9,7 +9,7 @@ from .. import optimizers
 from ..training.settings import CHOICES, DEFAULT_ALGORITHM, DEFAULT_ONLINE, DEFAULTS, LEAST, Settings
 from ..training.strength import Strength
 from . import migrants, presets
-from .base import Command
+from .base import Command, inputs
 from .completion import Word
 
 
@@ -204,4 +204,5 @@ def asked(ctx, **settings):
     settings = Settings(**settings)
     for refusal in settings.refusals(lambda name: flags.get(name) or name.upper()):
         raise click.UsageError(refusal, ctx)
+    inputs((*settings.paths, settings.dev))
     return settings
