@@ -46,6 +46,11 @@ def sizes_of(n_sequences, n_tokens, met, layout):
     )
 
 
+def padded_row(n_labels):
+    """The length of a row of labels, as _kernels.padded_labels has it."""
+    return -(-n_labels // 8) * 8
+
+
 def listed(sizes):
     """What listing the weights will take, where there is room for it."""
     return sizes.listed_bytes * fitting(1, sizes.listed_bytes)

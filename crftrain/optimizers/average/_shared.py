@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...chain._occurrence_list import few
-from ...chain.sizes import listed
+from ...chain.sizes import listed, padded_row
 from ...errors import TrainingError
 from ..base import Optimiser, Option, Step
 from ._compiled import PRECISIONS, SAMPLERS, TABLES
@@ -31,8 +31,7 @@ def table_kind(table, n_pair_features):
 
 def vectors(facts, count):
     """Bytes of w and of so many vectors that are padded to whole rows."""
-    padded = -(-facts.n_labels // 8) * 8 / facts.n_labels
-    return int(8 * facts.n_features * (1 + count * padded))
+    return int(8 * facts.n_features * (1 + count * (padded_row(facts.n_labels) / facts.n_labels)))
 
 
 def lists(facts):

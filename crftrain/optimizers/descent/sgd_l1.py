@@ -19,17 +19,13 @@ has not changed.
 Reference: Tsuruoka, Tsujii, Ananiadou 2009.
 """
 
+from ..average._shared import vectors
 from ..base import Algorithm, Option
 from ..weights._compiled import ClippedWeights, CumulativeWeights, NaiveWeights
 from ._schedule import ALPHA, ETA, Schedule, schedule_option
 from ._shared import Stochastic
 
 PENALTIES = {"cumulative": CumulativeWeights, "clipping": ClippedWeights, "naive": NaiveWeights}
-
-
-def padding(n_labels):
-    """The length of a row of labels, as a multiple of their number."""
-    return -(-n_labels // 8) * 8 / n_labels
 
 
 def build(objective, w, rng, *, penalty, schedule, eta, alpha):
@@ -53,7 +49,7 @@ ALGORITHM = Algorithm(
     ),
     optimiser=Stochastic,
     build=build,
-    memory=lambda facts, options: {"weights, and what they have paid": int(8 * facts.n_features * (3 + 2 * padding(facts.n_labels)))},
+    memory=lambda facts, options: {"weights, and what they have paid": vectors(facts, 2) + 16 * facts.n_features},
     passes=30,
     details=(
         "For a compact model in a fixed number of passes. With the exponential schedule the step size falls to less than a\n"

@@ -6,6 +6,7 @@ D(alpha) bounds the optimum from below, so that the value at w alone proves how 
 
 import numpy as np
 
+from ...chain.sizes import padded_row
 from ...errors import TrainingError
 from ..base import Optimiser, Option, Step
 
@@ -15,7 +16,7 @@ PERMUTE = Option("permute", True, "visit each sequence once in the first pass, i
 
 def padded(facts):
     """(numbers in a row of labels, in a matrix of label pairs)"""
-    row = -(-facts.n_labels // 8) * 8
+    row = padded_row(facts.n_labels)
     return row, facts.n_labels * row
 
 
