@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -163,6 +164,25 @@ def test_rows_of_columns_train_what_the_command_trains(train_file, tmp_path, set
         assert other.score(given) == crf.score(Dataset.read(train_file))
     with pytest.raises(DataError, match=r"X\[0\]\[0\]: a cell 'a b', expected text without spaces"):
         Dataset([[["a b"]]], [["X"]], template="pos")
+
+
+@pytest.mark.parametrize("template", [None, "pos"])
+def test_there_are_as_many_sequences_as_labels_of_them(template):
+    """Those that are left over on either side are not lost in silence."""
+    X, y = [["a"], ["b"], ["c"]], [["X"], ["O"], ["X"]]
+    with pytest.raises(DataError, match=re.escape("y[2]: no labels, expected as many sequences as X has")):
+        Dataset(X if template else [[[word] for word in words] for words in X], iter(y[:2]), template=template)
+    with pytest.raises(DataError, match=re.escape("X[2]: no tokens, expected as many sequences as y has")):
+        Dataset((X if template else [[[word] for word in words] for words in X])[:2], y, template=template)
+
+
+@pytest.mark.parametrize(
+    ("words", "tags", "finding"),
+    [([["a"], ["b", "c"]], [["D"], ["N"]], "X[1]: 2 and 1 tokens"), ([["a"], ["b"]], [["D"]], "X[1]: 1 and 0 tokens")],
+)
+def test_columns_of_unequal_lengths_are_told(words, tags, finding):
+    with pytest.raises(DataError, match=re.escape(f"{finding}, expected as many in each column")):
+        Dataset.from_columns(words, tags)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

@@ -11,13 +11,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from ..errors import DataError, DataTypeError
 from ..text import template as templates
-from ..text._objects import Objects
+from ..text._objects import Objects, paired
 from ..text._occurrences import translated
 from ..text.encode import Corpus, CorpusBuilder, Encoder, Observations, StringTable, Vocabulary, read_corpus
 from ..text.read import Sentence
@@ -89,7 +90,11 @@ class Dataset:
         >>> Dataset.from_columns([["a", "b"], ["a"]], tags=[[1, 0], [1]], names=["O", "X"], template="pos").labels
         [['X', 'O'], ['X']]
         """
-        X = [list(zip(*cells, strict=True)) for cells in zip(*columns, strict=True)]
+        X = []
+        for i, cells in enumerate(zip_longest(*columns, fillvalue=())):
+            if len({len(cell) for cell in cells}) > 1:
+                raise DataError(f"X[{i}]", f"{' and '.join(str(len(cell)) for cell in cells)} tokens", "as many in each column")
+            X.append(list(zip(*cells, strict=True)))
         if tags is not None and names is not None:
             tags = [[_named(tag, names, i) for tag in sequence] for i, sequence in enumerate(tags)]
         return cls(X, tags, template=template)
@@ -350,9 +355,8 @@ def rows_of(xseq, yseq, number: int) -> Rows:
 def _of_columns(X, y, vocabulary):
     """(Corpus, Vocabulary) of rows of columns."""
     builder = CorpusBuilder(vocabulary)
-    labels = None if y is None else iter(y)
-    for i, xseq in enumerate(X):
-        rows = rows_of(xseq, None if labels is None else next(labels, ()), i)
+    for i, xseq, yseq in paired(X, y):
+        rows = rows_of(xseq, yseq, i)
         if rows.lines:
             builder.add(rows)
     return builder.take(), vocabulary

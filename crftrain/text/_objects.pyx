@@ -34,6 +34,20 @@ cdef enum:
 EXPECTED = "a dict, a list or a set of attributes"
 
 
+def paired(X, y):
+    """(number, sequence, its labels or None) of each, as many of X as of y."""
+    missing = object()
+    labels = None if y is None else iter(y)
+    i = -1
+    for i, xseq in enumerate(X):
+        yseq = None if labels is None else next(labels, missing)
+        if yseq is missing:
+            raise DataError(f"y[{i}]", "no labels", "as many sequences as X has")
+        yield i, xseq, yseq
+    if labels is not None and next(labels, missing) is not missing:
+        raise DataError(f"X[{i + 1}]", "no tokens", "as many sequences as y has")
+
+
 cdef class Objects(Builder):
     """Sequences that are Python objects."""
 
@@ -42,18 +56,10 @@ cdef class Objects(Builder):
 
     def add_all(self, X, y=None):
         """Add sequences and, unless y is None, their labels; how many they were."""
-        cdef Py_ssize_t i = 0
-        missing = object()
-        labels = None if y is None else iter(y)
-        for xseq in X:
-            yseq = None if labels is None else next(labels, missing)
-            if yseq is missing:
-                raise DataError(f"y[{i}]", "no labels", "as many sequences as X has")
+        cdef Py_ssize_t i = -1
+        for i, xseq, yseq in paired(X, y):
             self.add_one(xseq, yseq, i)
-            i += 1
-        if labels is not None and next(labels, missing) is not missing:
-            raise DataError(f"X[{i}]", "no tokens", "as many sequences as y has")
-        return i
+        return i + 1
 
     def add(self, xseq, yseq=None, Py_ssize_t number=-1):
         """Add one sequence; what is wrong with it leaves none of it behind."""
