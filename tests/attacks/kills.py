@@ -139,6 +139,7 @@ def main():
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--starved", type=int, default=0, help="runs with a random limit of memory besides")
     asked = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored, which children inherit
     with tempfile.TemporaryDirectory() as folder:
         ends, faults = attack(folder, asked.runs, asked.seed)
         place, rng = Place(folder), random.Random(asked.seed)
