@@ -10,7 +10,8 @@ sag has reached, or from none where these are no better.
 Under l1 sag gets on slowly in the middle of the way, on rare attributes and where lambda is small. So after BEGINNING passes owlqn goes
 on, with the Hessian's diagonal at sag's weights (--precondition), until FEW iterations lower f by less than FEW times FLAT of it. The
 end is sag's again, which is better at the last tenths of a per cent and at bounding the optimum. Weights to start from, other than
-zero, take the place of the beginning.
+zero, take the place of the beginning. In the end constants are those measured near the optimum, as small as they get: where the bound has
+not risen for STILL passes, and is not yet CLOSE, steps are SHORTER.
 
 Nothing here looks at a clock or at what memory is free, so the same command has the same bytes.
 """
@@ -27,7 +28,8 @@ from ._counts import ALGORITHMS, GIGABYTE, MIDDLE_OPTIONS, choose, memory, newto
 
 FIRST, WINDOW, SLOW, AGAIN, GOAL = 20, 10, 100, 3, 1e-3
 BEGINNING, FEW, FLAT = 8, 5, 5e-4
-BEGIN, MIDDLE, END = 0, 1, 2  # of a run under l1 that sag begins
+STILL, SHORTER, SHORTEST, CLOSE = 6, 0.5, 0.25, 1e-4
+BEGIN, MIDDLE, END, ALONE = 0, 1, 2, 3  # of a run under l1 that sag begins; ALONE: there are no parts
 NAMES = tuple(ALGORITHMS)  # checkpoints have the numbers
 
 
@@ -52,7 +54,8 @@ class Auto(Optimiser):
         self.told = [f"algorithm: {name}, {why} (-a chooses another)"]
         self.seen, self.passes = deque(maxlen=2 * WINDOW + 1), 0  # the logarithms of sag's last estimates; its passes
         between = objective.l1 and name == "sag" and owlqn_between(self.facts, max_memory * GIGABYTE)
-        self.part = BEGIN if between else END
+        self.part = BEGIN if between else ALONE
+        self.risen = [-math.inf, 0.0]  # the best bound at the end, and the passes since
         self._turn_to(name, options)
 
     def _turn_to(self, name, options):
@@ -92,6 +95,8 @@ class Auto(Optimiser):
         bound = self.inner.lower_bound()
         distance = (step.objective - max(0.0, bound)) / step.objective if step.objective > 0 and math.isfinite(bound) else 0.0
         self.passes += 1
+        if self.part == END and distance > CLOSE:
+            self._keep_rising(bound)
         self.seen.append(math.log(max(distance, 1e-300)))
         if self.passes < FIRST or len(self.seen) < WINDOW + AGAIN or distance <= GOAL:
             return
@@ -99,6 +104,14 @@ class Auto(Optimiser):
         left = min(passes_left(list(self.seen), back, stuck) for back in range(AGAIN))
         if left > SLOW and self.objective.l2 and not self.objective.l1:
             self._leave(f"would take {left:,.0f} passes more" if left < 10_000 else "gets no nearer")
+
+    def _keep_rising(self, bound):
+        """Shorter steps where these are too long for the bound to rise."""
+        best, still = self.risen
+        self.risen = [bound, 0.0] if bound > best else [best, still + 1]
+        if self.risen[1] == STILL:
+            self.inner.pace.length = max(SHORTEST, self.inner.pace.length * SHORTER)
+            self.risen[1] = 0.0
 
     def _leave(self, why):
         """newton-cg from sag's weights, or from zero."""
@@ -121,16 +134,18 @@ class Auto(Optimiser):
         return self.inner.gradient()
 
     def can_move_to(self, objective):
-        return self.part == END and self.inner.can_move_to(objective)
+        return self.part in (END, ALONE) and self.inner.can_move_to(objective)
 
     def move_to(self, objective):
         self.objective = objective
         self.seen.clear()
         self.inner.move_to(objective)
+        if self.part == END:
+            self.risen, self.inner.pace.length = [-math.inf, 0.0], 1.0
 
     def state(self):
         own = {"choice": np.array([NAMES.index(self.name)]), "seen": np.array(self.seen, float), "passes": np.array([self.passes])}
-        own["part"] = np.array([self.part])
+        own |= {"part": np.array([self.part]), "risen": np.array(self.risen)}
         return own | {f"inner_{name}": array for name, array in self.inner.state().items()}
 
     def state_shapes(self):
@@ -142,7 +157,7 @@ class Auto(Optimiser):
             newton |= owlqn.shapes(len(self.w), **MIDDLE_OPTIONS)
         own = {name: (array.dtype, array.shape) for name, array in self.inner.state().items()}
         inner = {f"inner_{name}": shape for name, shape in {**newton, **own, **self.inner.state_shapes()}.items()}
-        return inner | {"seen": (np.float64, (None,))}
+        return inner | {"seen": (np.float64, (None,)), "risen": (np.float64, (2,))}
 
     def restore(self, state):
         name = NAMES[counted(state, "choice", len(NAMES) - 1)]
@@ -150,7 +165,7 @@ class Auto(Optimiser):
             self.told.append(f"algorithm: {name}, as the checkpoint says")
             options = MIDDLE_OPTIONS if name == "owlqn" else newton_options(self.facts, self.max_memory * GIGABYTE)
             self._turn_to(name, options or {})
-        self.part = counted(state, "part", END)
+        self.part, self.risen = counted(state, "part", ALONE), state["risen"].tolist()
         self.seen.extend(state["seen"].tolist())
         self.passes = counted(state, "passes")
         self.inner.restore({name.removeprefix("inner_"): array for name, array in state.items() if name.startswith("inner_")})
