@@ -8,8 +8,8 @@ from problems import larger
 
 from crftrain import optimizers
 from crftrain.chain.sizes import sizes
-from crftrain.optimizers.choice import auto
 from crftrain.optimizers.choice._counts import FEWEST, choose, owlqn_between
+from crftrain.optimizers.choice._rates import SagWatch, SdcaWatch
 from crftrain.optimizers.choice.auto import BEGIN, BEGINNING, END, MIDDLE
 from crftrain.training.checkpoint import _check_state
 from crftrain.training.loop import Asked, Limits, fit
@@ -26,7 +26,7 @@ def counts(**changes):
         "n_pair_features": 0,
         "n_tokens_squared": 8_000_000,
     }
-    facts = {**sizes, "n_occurrences": 4_000_000, "n_touched": 9_000_000, "listed_bytes": 0, "n_tokens_squared": 8_000_000}
+    facts = {**sizes, "constrained": False, "n_occurrences": 4_000_000, "n_touched": 9_000_000, "listed_bytes": 0}
     facts |= changes
     return SimpleNamespace(**{"n_pairs": facts["n_labels"] ** 2, **facts})
 
@@ -48,6 +48,16 @@ def test_counts_decide():
     assert choose(counts(n_tokens_squared=10**10), 4)[0] == "newton-cg"
     assert choose(counts(), 4, l1=0.1)[0] == "sag"
     assert choose(counts(), 1e-9, l1=0.1)[0] == choose(counts(), 4, l1=0.1, l2=0.0)[0] == "owlqn"
+
+
+def test_few_labels_get_sdca_where_nothing_speaks_against_it():
+    few, l2 = counts(n_labels=9), 1 / 10_000
+    assert choose(few, 4, l2=l2)[0] == "sdca"
+    against = [{"l2": 0.1 / 10_000}, {"warm": True}, {"l1": 0.1}, {"threads": 5}]
+    assert {choose(few, 4, **{"l2": l2, **how})[0] for how in against} == {"sag", "newton-cg"}
+    changed = [{"constrained": True}, {"n_tokens_squared": 200_000 * 300}, {"n_labels": 17}]
+    assert {choose(counts(**{"n_labels": 9, **how}), 4, l2=l2)[0] for how in changed} == {"sag"}
+    assert choose(few, 0.1, l2=l2)[0] == "sag"
 
 
 def test_data_in_shards_never_get_a_method_that_visits_sequences():
@@ -74,7 +84,7 @@ def test_it_never_refuses_for_memory(max_memory):
 
 
 def test_newton_cg_goes_on_where_sag_is_slow_and_that_is_told_once(monkeypatch):
-    monkeypatch.setattr(auto, "SLOW", 0.5)
+    monkeypatch.setattr(SagWatch, "SLOW", 0.5)
     made = few_long_sequences()
     problem = made.problem(l2=0.1 / 12)
     opt, told = made_by_auto(problem), []
@@ -83,22 +93,36 @@ def test_newton_cg_goes_on_where_sag_is_slow_and_that_is_told_once(monkeypatch):
     assert [text.split()[1].rstrip(",") for text in told] == ["sag", "newton-cg"]
 
 
-def test_two_runs_are_alike_to_the_bit(monkeypatch):
-    monkeypatch.setattr(auto, "SLOW", 0.5)
+def test_sag_goes_on_where_sdca_is_slow_and_newton_cg_where_that_is_slow_too(monkeypatch):
+    monkeypatch.setattr(SdcaWatch, "SLOW", 1)
+    monkeypatch.setattr(SagWatch, "SLOW", 0.5)
+    problem = few_long_sequences().problem(l2=1 / 12)
+    opt, told = made_by_auto(problem), []
+    outcome = fit(problem, opt, tol=1e-3, monitors=[Asked(lambda progress: told.extend(opt.news())), Limits(steps=1000)])
+    assert outcome.reason == "converged"
+    assert [text.split()[1].rstrip(",") for text in told] == ["sdca", "sag", "newton-cg"][: len(told)] and len(told) > 1
+
+
+@pytest.mark.parametrize("strength", [0.1, 1.0])
+def test_two_runs_are_alike_to_the_bit(monkeypatch, strength):
+    monkeypatch.setattr(SagWatch, "SLOW", 0.5)
+    monkeypatch.setattr(SdcaWatch, "SLOW", 1)
     made, found = few_long_sequences(), []
     for _ in range(2):
-        problem = made.problem(l2=0.1 / 12)
+        problem = made.problem(l2=strength / 12)
         opt = made_by_auto(problem)
         fit(problem, opt, tol=1e-3, monitors=[Limits(steps=40)])
         found.append(opt.w.tobytes())
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("steps", [3, 17, 30])
-def test_a_checkpoint_carries_the_choice(steps, monkeypatch):
-    monkeypatch.setattr(auto, "SLOW", 0.5)
+@pytest.mark.parametrize("strength", [0.1, 1.0])
+@pytest.mark.parametrize("steps", [1, 3, 4, 17, 30])
+def test_a_checkpoint_carries_the_choice(steps, strength, monkeypatch):
+    monkeypatch.setattr(SagWatch, "SLOW", 0.5)
+    monkeypatch.setattr(SdcaWatch, "SLOW", 1)
     made, w = few_long_sequences(), []
-    problem = made.problem(l2=0.1 / 12)
+    problem = made.problem(l2=strength / 12)
     opt = made_by_auto(problem)
     for _ in range(steps):
         opt.step()
@@ -111,6 +135,16 @@ def test_a_checkpoint_carries_the_choice(steps, monkeypatch):
             one.step()
         w.append(one.w.tobytes())
     assert w[0] == w[1]
+
+
+def test_on_a_path_sag_goes_on_from_sdcas_weights():
+    made = larger(sequences=40)
+    opt = made_by_auto(made.problem(l2=1 / 40))
+    fit(opt.objective, opt, tol=1e-3, monitors=[Limits(steps=100)])
+    weaker = made.problem(l2=0.5 / 40)
+    assert opt.name == "sdca" and opt.can_move_to(weaker)
+    opt.move_to(weaker)
+    assert opt.name == "sag" and fit(weaker, opt, tol=1e-3).reason == "converged"
 
 
 # ---- under l1
@@ -150,6 +184,7 @@ def test_under_l1_a_checkpoint_carries_every_part_of_the_way(steps, tmp_path):
     assert opt.part == (BEGIN if steps <= BEGINNING else MIDDLE if steps < 20 else END)
     state = {name: np.array(array) for name, array in opt.state().items()}
     other = made_by_auto(problem, seed=5)
+    other.become(state)
     _check_state(state, other)
     other.restore(state)
     other.rng.bit_generator.state = opt.rng.bit_generator.state

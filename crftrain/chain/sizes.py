@@ -42,6 +42,7 @@ def sizes_of(n_sequences, n_tokens, met, layout):
         n_pair_features=len(layout.pair),
         n_pairs=layout.n_pairs,
         n_blocks=layout.n_blocks,
+        constrained=layout.legal is not None,
         **met._asdict(),
     )
 

@@ -101,6 +101,9 @@ class Optimiser(ABC):
         """{name: (dtype, shape)} of what state() has that is not always there, has a length that varies (None), or may be infinite."""
         return {}
 
+    def become(self, state: dict[str, np.ndarray]) -> None:  # noqa: B027
+        """Be what has a state of that kind, before its types and shapes are looked at, where there are several."""
+
     @abstractmethod
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Go on from there; a ValueError where a number is out of its range. Types and shapes have been looked at."""

@@ -20,7 +20,7 @@ from ..optimizers.base import Step
 from ..whole import os_errors, try_replace, writing
 from .loop import Monitor
 
-FORMAT = 5  # one more whenever an algorithm keeps its state in another way
+FORMAT = 6  # one more whenever an algorithm keeps its state in another way
 WARNINGS = 3  # as often it is told that a checkpoint cannot be written
 MISFITS = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError)  # what restore() may say of a state that is none
 
@@ -120,6 +120,7 @@ def restore(path, run, problem, optimiser, rng, monitors=()):
     try:
         start = _start(counters)
         state = {name.removeprefix("optimiser_"): array for name, array in arrays.items() if name.startswith("optimiser_")}
+        optimiser.become(state)
         _check_state(state, optimiser)
         optimiser.restore(state)
         _check_generator(counters["rng"], rng)

@@ -223,7 +223,7 @@ def describe(settings, training, heldout=None):
     """What is about to be trained and what it will take; TrainingError if that is more than the machine has free."""
     facts, algorithm = training.sizes, settings.algorithm
     facts.threads, facts.l1 = settings.threads, max(l1.number for _, l1 in settings.points)
-    facts.l2 = min(l2.number for l2, _ in settings.points)
+    facts.l2 = min(l2.at(training.n_sequences) for l2, _ in settings.points)
     parts = algorithm.memory(facts, settings.options)
     copies = facts.n_features * bool(heldout) + training.copies(settings.threads)
     if copies:

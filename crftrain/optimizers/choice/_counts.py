@@ -10,6 +10,9 @@ The first of these that applies:
     the mean squared length is above UNEVEN times the squared mean
                                                 the same: a few sequences that are very much longer than the others are what sag draws, so
                                                 that its passes take a hundred times as long
+    at most FEW labels, lambda n at least WEAK, sequences of LONG tokens at most, no rules, zero weights, and its marginals fit into
+    --max-memory                                sdca: where the label pairs of a token are not many more than its attributes, its pass takes
+                                                twice as long as sag's, and it needs a half to a quarter of the passes
     sag fits into --max-memory                  sag; where its table takes too much, with 2, 4, .. MOST sequences in an entry, as long as
                                                 there are FEWEST entries
     newton-cg fits                              newton-cg, keeping for its products what fits
@@ -24,15 +27,23 @@ its time there; the rest is weights that the next sequence wants.
 from ...chain._tangent import kept_bytes
 from ..average import sag
 from ..batch import lbfgs, newton_cg, owlqn
+from ..dual import sdca
 
 MIDDLE_OPTIONS = {"memory": 8, "precondition": True}  # owlqn's, between sag and sag
 THREADS, MOST, FEWEST, UNEVEN = 4, 64, 500, 600
+FEW, WEAK, LONG = 16, 0.3, 250
 GIGABYTE = 1 << 30
-ALGORITHMS = {"sag": sag.ALGORITHM, "newton-cg": newton_cg.ALGORITHM, "lbfgs": lbfgs.ALGORITHM, "owlqn": owlqn.ALGORITHM}
+ALGORITHMS = {
+    "sag": sag.ALGORITHM,
+    "newton-cg": newton_cg.ALGORITHM,
+    "lbfgs": lbfgs.ALGORITHM,
+    "owlqn": owlqn.ALGORITHM,
+    "sdca": sdca.ALGORITHM,
+}
 
 
-def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0, shards=False):
-    """(name, the options that are not the defaults, why) from counts alone."""
+def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0, shards=False, warm=False):
+    """(name, the options that are not the defaults, why) from counts alone. warm: not from zero weights."""
     room = max_memory * GIGABYTE
     if shards and l1:
         return "owlqn", {}, "for --l1 of data in shards"
@@ -46,6 +57,10 @@ def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0, shards=False):
         return "newton-cg", newton, f"for {threads} threads"
     if not shards and newton is not None and facts.n_sequences * facts.n_tokens_squared > UNEVEN * facts.n_tokens**2:
         return "newton-cg", newton, "for a few sequences that are very much longer than the others"
+    if not (shards or warm or getattr(facts, "constrained", False)) and suits_sdca(facts, l2):
+        need = _bytes("sdca", facts, {})
+        if need <= room:
+            return "sdca", {}, f"for {facts.n_labels:,} labels; it takes {need / GIGABYTE:.2g} GB"
     batch = 1
     while not shards and batch <= MOST and (batch == 1 or facts.n_sequences >= batch * FEWEST):
         need = _bytes("sag", facts, {"batch": batch})
@@ -56,6 +71,10 @@ def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0, shards=False):
     if newton is not None:
         return "newton-cg", newton, f"sag's table does not fit into {max_memory:g} GB (--max-memory)"
     return "lbfgs", {"memory": 5}, f"nothing else fits into {max_memory:g} GB (--max-memory)"
+
+
+def suits_sdca(facts, l2):
+    return facts.n_labels <= FEW and l2 * facts.n_sequences >= WEAK and facts.n_tokens_squared <= LONG * facts.n_tokens
 
 
 def newton_options(facts, room):

@@ -1,0 +1,87 @@
+"""Whether an algorithm gets on too slowly, by its own estimates of the distance.
+
+These fall by a factor, the same for many passes. sdca's does from the second pass on: after FIRST passes it tells how many are left to
+GOAL. sag's may rise for a time, and lengths that are uneven make it swing: its rate is that of the last WINDOW passes, it is asked from
+pass FIRST on, and what it says must hold AGAIN times in a row, or twice as many passes must not have come nearer.
+"""
+
+import math
+from collections import deque
+
+import numpy as np
+
+from ..base import counted
+
+GOAL = 1e-3
+
+
+class Watch:
+    """What was seen of a run."""
+
+    MOST = 0  # estimates that are looked back at
+
+    def __init__(self):
+        self.seen, self.passes = deque(maxlen=self.MOST), 0  # the logarithms of the last estimates; passes
+
+    def see(self, distance):
+        """An estimate of (f - f*) / f, after a pass."""
+        self.passes += 1
+        self.seen.append(math.log(max(distance, 1e-300)))
+
+    def slow(self):
+        """Why another one should go on; None: it should not."""
+        if not self.seen or self.seen[-1] <= math.log(GOAL):
+            return None
+        left = self.left()
+        return None if left is None else f"would take {left:,.0f} passes more" if left < 10_000 else "gets no nearer"
+
+    def left(self):
+        """Passes to GOAL, where these are too many; else None."""
+        raise NotImplementedError
+
+    def forget(self):
+        """What was seen under another strength."""
+        self.seen.clear()
+
+    def state(self):
+        return {"seen": np.array(self.seen, float), "passes": np.array([self.passes])}
+
+    def restore(self, state):
+        self.seen.extend(state["seen"].tolist())
+        self.passes = counted(state, "passes")
+
+
+def passes_left(seen, rate, stuck):
+    """To GOAL from the last of seen; where nothing gets nearer, infinitely many if it is stuck."""
+    return (seen[-1] - math.log(GOAL)) / rate if rate > 0 else math.inf if stuck else 0
+
+
+class SagWatch(Watch):
+    FIRST, WINDOW, SLOW, AGAIN = 20, 10, 100, 3
+    MOST = 2 * WINDOW + 1
+
+    def left(self):
+        if self.passes < self.FIRST or len(self.seen) < self.WINDOW + self.AGAIN:
+            return None
+        stuck = len(self.seen) == self.seen.maxlen and min(self.seen) == self.seen[0]  # while it swings the estimate may rise for a time
+        left = min(self._left(list(self.seen), back, stuck) for back in range(self.AGAIN))
+        return left if left > self.SLOW else None
+
+    def _left(self, seen, back, stuck):
+        """As of so many passes ago."""
+        recent = seen[len(seen) - back - self.WINDOW - 1 : len(seen) - back]
+        rate = max((recent[k] - recent[-1]) / (self.WINDOW - k) for k in (0, self.WINDOW // 2))  # which still gets better at first
+        return passes_left(recent, rate, stuck)
+
+
+class SdcaWatch(Watch):
+    MOST, SLOW = 3, 15
+
+    def left(self):
+        if len(self.seen) < self.MOST:
+            return None
+        left = passes_left(self.seen, (self.seen[0] - self.seen[-1]) / (self.MOST - 1), True)
+        return left if left > self.SLOW else None
+
+
+WATCHES = {"sag": SagWatch, "sdca": SdcaWatch}
