@@ -8,6 +8,7 @@ from problems import KINDS, kind, larger
 
 from crftrain import optimizers
 from crftrain.chain import certificate
+from crftrain.optimizers.base import Step
 from crftrain.training.loop import Asked, Limits, fit
 from crftrain.training.proof import Goal, Prover, bound_at
 
@@ -145,6 +146,14 @@ def test_a_run_is_measured_in_two_steps_or_a_tenth_of_them():
         prover = Prover(problem, opt, Goal(distance=1e-8))
         outcome = fit(problem, opt, prover=prover, monitors=[Limits(steps=400)])
         assert prover.measured <= max(2, 0.1 * outcome.iteration)
+
+
+@pytest.mark.parametrize("steps, measured, share, due", [(9, 0, 0.9, 1), (9, 1, 0.9, 0), (9, 1, 0.7, 1), (25, 1, 0.9, 1), (9, 2, 0.1, 0)])
+def test_the_last_measurement_before_every_tenth_step_has_one_waits_for_room(steps, measured, share, due):
+    problem = penalised(larger(sequences=40), 1.0, 0.0)
+    prover = Prover(problem, make("sag", problem), Goal(distance=1e-3))
+    prover.steps, prover.measured, prover.ratio, prover.estimate = steps, measured, 1.0, share * 1e-3
+    assert prover._due(Step(1.0)) == due
 
 
 def test_no_estimate_stops_a_run():

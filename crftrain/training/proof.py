@@ -19,6 +19,7 @@ DEFAULT = 1e-3  # of f(w): what is to be proved where --tol says nothing
 LOOSE = 1e-3  # of one sequence: with less squared penalty than that no proof is tight
 MEASURED, SHARE = 2, 0.1
 HOPE = 0.5  # measured over estimated, until it is known
+ROOM = 0.75  # of the goal: the estimate at which the last measurement is taken that is not of every tenth step
 ROUNDING = 1e-6  # of f(w): what a bound of the algorithm's own, in numbers of 4 bytes, may be off
 FINE = 1e-5  # a goal below which the gradient has to prove
 
@@ -89,9 +90,10 @@ class Prover:
         if self.measured + 1 > max(MEASURED, SHARE * self.steps):
             return False
         spare, goal = self.measured < SHARE * self.steps - 1, self.goal
+        last = self.measured == MEASURED - 1 and SHARE * self.steps < MEASURED  # the next would have to wait
         near = flat = False
         if goal.distance is not None and self.estimate is not None:
-            near = min(1.0, 1 / self.ratio if spare else 1.0) * self.estimate <= goal.distance
+            near = min(1.0, 1 / self.ratio if spare else 1.0) * self.estimate <= (ROOM if last else 1.0) * goal.distance
         if goal.slope is not None:
             flat = (1.0 if spare else self.slope_ratio) * step.gap <= goal.slope * self.first_slope
         return near or flat
