@@ -128,7 +128,10 @@ class Auto(Optimiser):
         return self.part in (END, ALONE) and self.inner.can_move_to(objective)
 
     def move_to(self, objective):
-        """sag follows sdca: on a path from strength to strength it takes two thirds of the time, by its table."""
+        """sag follows sdca: on a path from strength to strength it takes two thirds of the time, by its table.
+
+        Under l1 it goes on with full steps: after a move the bound stands still for some passes, whatever their length.
+        """
         self.objective = objective
         if self.name == "sdca":
             self._turn_to("sag", {})
@@ -137,7 +140,7 @@ class Auto(Optimiser):
             self.watch.forget()
         self.inner.move_to(objective)
         if self.part == END:
-            self.risen, self.inner.pace.length = [-math.inf, 0.0], 1.0
+            self.part, self.inner.pace.length = ALONE, 1.0
 
     def state(self):
         own = {"choice": np.array([NAMES.index(self.name)]), "part": np.array([self.part]), "risen": np.array(self.risen)}
