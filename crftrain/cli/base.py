@@ -5,10 +5,10 @@ import sys
 
 import click
 
-from ..training.overwriting import identity
+from ..training.overwriting import OUTPUTS, identity
 from . import completion, migrants, presets
 
-WRITTEN = ("model", "log", "report", "checkpoint", "folds_out", "out", "picture")  # options that name what is written
+WRITTEN = (*OUTPUTS, "out", "picture")  # options that name what is written
 
 
 class Command(click.Command):

@@ -3,6 +3,8 @@
 import os
 import stat
 
+OUTPUTS = ("model", "log", "report", "checkpoint", "folds_out")  # settings of learn and update that name what is written
+
 
 def overwritten(outputs, inputs, *, allowed, named):
     """A sentence for each (name, path) that would be written over another one; what (output, input) may be one file is allowed."""
@@ -25,7 +27,8 @@ def identity(path):
 
 
 def _same_file(path, other):
-    return identity(path) is not None and identity(path) == identity(other)
+    found = identity(path)
+    return found is not None and found == identity(other)
 
 
 def _same_place(path, other):

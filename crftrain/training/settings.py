@@ -24,7 +24,7 @@ from ..text.forms import Form, in_scheme
 from ..text.legal import SCHEMES as LEGAL_SCHEMES
 from ..text.schemes import SCHEMES
 from ..text.template import builtin_names
-from .overwriting import overwritten
+from .overwriting import OUTPUTS, overwritten
 from .strength import Strength
 from .values import any_above, at_least, is_whole, odd_options, odd_workers, parsed, strengths
 
@@ -75,7 +75,6 @@ STREAMED = {"paths", "algorithm", "options", "model", "template", "lambdas", "l1
 STREAMED |= {"fields", "comments", "tabs", "scheme", "dialect"}
 OF_STREAMS = {"stream", "save_every", "n_hint"}
 OF_RACES = ("runs.jsonl", "summary.tsv", "optimum-*.json", "*.svg", "*.png", "race.html")  # what they write into their folder
-OUTPUTS = ("model", "log", "report", "checkpoint", "folds_out")
 INPUTS = ("paths", "dev", "calibrate", "test", "init", "replay", "resume", "template")
 
 

@@ -99,12 +99,8 @@ def memory(facts, options):
     """That of the choice, as far as the counts tell."""
     how = {"threads": 1, "l1": 0.0, "l2": 1.0, "shards": False}
     name, chosen, _ = choose(facts, options["max_memory"], **{key: getattr(facts, key, value) for key, value in how.items()})
-    room = options["max_memory"] * GIGABYTE
-    if (
-        name == "sag"
-        and getattr(facts, "l1", 0.0)
-        and owlqn_between(facts, room)
-        and _bytes("owlqn", facts, MIDDLE_OPTIONS) > _bytes(name, facts, {})
-    ):
-        name, chosen = "owlqn", MIDDLE_OPTIONS
+    parts = [(name, chosen)]
+    if name == "sag" and getattr(facts, "l1", 0.0) and owlqn_between(facts, options["max_memory"] * GIGABYTE):
+        parts.append(("owlqn", MIDDLE_OPTIONS))
+    name, chosen = max(parts, key=lambda part: _bytes(part[0], facts, part[1]))
     return ALGORITHMS[name].memory(facts, {**ALGORITHMS[name].defaults(), **chosen})

@@ -1,6 +1,6 @@
 """Whether an algorithm gets on too slowly, by its own estimates of the distance.
 
-These fall by a factor, the same for many passes. sdca's does from the second pass on: after FIRST passes it tells how many are left to
+These fall by a factor, the same for many passes. sdca's does from the second pass on: after MOST passes it tells how many are left to
 GOAL. sag's may rise for a time, and lengths that are uneven make it swing: its rate is that of the last WINDOW passes, it is asked from
 pass FIRST on, and what it says must hold AGAIN times in a row, or twice as many passes must not have come nearer.
 """
