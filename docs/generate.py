@@ -20,7 +20,8 @@ This page is made from their declarations by `python docs/generate.py`.
 All minimise `f(w) = 1/n sum -log p(y|x; w) + lambda/2 |w|^2 + l1 |w|_1`, n the number of sequences, where the table says that
 they take that penalty; {beside} comes to rest beside the minimum. They stop where `--tol` is proved
 ([stopping](stopping.md)); `gap` is the largest entry of the gradient, over that at zero weights, that ends training where
-nothing can be proved.
+nothing can be proved. Those without a gap know no bound on their way: a plateau ends them, or `--passes`, and the last line says what is
+proved of their weights.
 
 | `-a` | what it is | penalties | a step | gap |
 |---|---|---|---|---|
@@ -31,7 +32,7 @@ def text():
     algorithms = [optimizers.get(name) for name in optimizers.names()]
     rows = [
         f"| `{a.name}` | {a.summary} | {' '.join(p for k, p in (('l2', '`--lambda`'), ('l1', '`--l1`')) if k in a.solves)} "
-        f"| {a.step_name} | {a.tol:g} |"
+        f"| {a.step_name} | {'' if a.tol is None else format(a.tol, 'g')} |"
         for a in algorithms
     ]
     parts = ["\n".join(["", f"## {a.name}", "", "```", *explain(a), "```"]) for a in algorithms]

@@ -99,7 +99,7 @@ def test_the_declaration_is_complete(name):
     assert algorithm.solves <= {"l1", "l2", "no-l2"}
     assert algorithm.step_name in ("pass", "iteration") or name == "auto"  # whose steps are those of whom it chooses
     assert algorithm.gap in ("gradient", "duality")
-    assert algorithm.tol >= 0
+    assert algorithm.tol is None or algorithm.tol > 0
     assert algorithm.passes >= 1
     assert len({option.name for option in algorithm.options}) == len(algorithm.options)
 
@@ -195,6 +195,7 @@ def test_steps_keep_the_contract(name, penalties):
             assert step.objective == pytest.approx(problem.exact(opt.solution())[0], rel=1e-10)
         if step.exact and not math.isnan(step.gap):
             assert_gap(problem, opt, step)
+    assert math.isnan(step.gap) == (optimizers.get(name).tol is None)  # whether a plateau is what ends it
 
 
 @pytest.mark.parametrize("name, penalties", CASES)

@@ -64,7 +64,8 @@ def entrants(bench, setting):
 
 
 def race_ours(setting, name, found, folder, seconds):
-    limits = ("--tol", optimizers.get(name).tol * SHARPER, "--max-seconds", round(seconds, 2), "--passes", 100_000)
+    own = optimizers.get(name).tol
+    limits = (*(("--tol", own * SHARPER) if own else ()), "--max-seconds", round(seconds, 2), "--passes", 100_000)
     log, finished = learn(setting, folder, "-a", name, "--trace", *limits, timeout=120 + 10 * seconds)
     tag_seconds, score = tag_and_score(f"{folder}/model.bin", setting.task, folder)
     return peers.Run(

@@ -1,29 +1,56 @@
-"""A bar that moves from the first distance to the goal by orders of magnitude, as a run does, and the time that is left at its rate."""
+"""A bar that moves from the first distance to the goal, and the time that is left at the rate of the latter half of the steps.
+
+Evenly in log (f - b) / b, b the bound of f*: by orders of magnitude near the optimum, and far from it, where a bound hardly above zero
+proves nearly nothing, by those of the bound.
+"""
 
 import math
-from collections import deque
 
-WIDTH, RECENT = 24, 10
+WIDTH, LEAST = 24, 4
+FAR = 1e-3  # a bound of less than this share of f is the beginning
+SOON = 0.1  # of the way: nothing is said of the time before
+MINUTES = 120  # seconds; above that minutes are told
 
 
 class LogBar:
     def __init__(self):
-        self.first, self.recent = None, deque(maxlen=RECENT)  # of (log distance, seconds)
+        self.first, self.seen = -math.inf, []  # the farthest; (place, seconds) of each step
+        self.width = WIDTH  # the least that there was room for, so that it stays the same
 
-    def text(self, progress):
-        """The bar and the time left; empty where no distance or no goal is known."""
+    def text(self, progress, room=2 * WIDTH):
+        """The bar, and the time left, in that many columns; empty where no distance or no goal is known."""
         if not progress.goal or not progress.distance:
             return ""
-        now, goal = math.log(progress.distance), math.log(progress.goal)
-        self.first = now if self.first is None else max(self.first, now)
-        self.recent.append((now, progress.seconds))
-        share = 1.0 if self.first <= goal else min(1.0, max(0.0, (self.first - now) / (self.first - goal)))
-        full = int(WIDTH * share)
-        return f"[{'#' * full}{'.' * (WIDTH - full)}]" + self._left(now, goal)
+        now, goal = _place(progress.distance), _place(progress.goal)
+        self.first = max(self.first, now)
+        self.seen.append((now, progress.seconds))
+        there = progress.proved and now <= goal
+        share = 1.0 if there or self.first <= goal else min(1.0, (self.first - now) / (self.first - goal))
+        left = "" if share < SOON or there else self._left(now - goal)
+        if room - 2 - len(left) < LEAST:
+            left = ""
+        return self._drawn(share, there, room - len(left)) + left
 
-    def _left(self, now, goal):
-        (before, then), (_, seconds) = self.recent[0], self.recent[-1]
-        if now <= goal or len(self.recent) < 3 or before <= now or seconds <= then:
+    def _left(self, rest):
+        """By half of the steps, so that neither one step nor a slow beginning decides; one step more at least."""
+        many = len(self.seen) - len(self.seen) // 2
+        if many < 2:
             return ""
-        left = (now - goal) * (seconds - then) / (before - now)
-        return f" about {left:.0f} s left" if left < 120 else f" about {left / 60:.0f} min left"
+        (before, then), (now, seconds) = self.seen[-1 - many], self.seen[-1]
+        if before <= now or seconds <= then:
+            return ""
+        left = max((seconds - then) / many, rest * (seconds - then) / (before - now))
+        return f" ~{max(left, 1):.0f} s left" if left < MINUTES else f" ~{left / 60:.0f} min left"
+
+    def _drawn(self, share, there, room):
+        """Full where it is over; nothing where there is no room."""
+        width = min(self.width, room - 2)
+        if width < LEAST:
+            return ""
+        self.width, full = width, width if there else min(width - 1, int(width * share))
+        return f"[{'#' * full}{'.' * (width - full)}]"
+
+
+def _place(distance):
+    distance = min(distance, 1 - FAR)
+    return math.log(distance / (1 - distance))

@@ -5,6 +5,7 @@ import os
 import signal
 import stat
 import sys
+import textwrap
 import threading
 import time
 from datetime import date, datetime
@@ -35,7 +36,7 @@ class Console(Observer):
     def say(self, text):
         with self.drawing:
             self._close()
-            click.echo(text, err=True)
+            click.echo(_wrapped(text, _columns()) if _moves() else text, err=True)
 
     def start(self, event, step_name):
         self.step_name, self.moving, self.next = step_name, LogBar(), 1
@@ -45,7 +46,7 @@ class Console(Observer):
 
     def step(self, progress):
         if not self.verbose and _moves():
-            self._show(fitting(self._parts(progress, short=True), _columns()))
+            self._show(self._moving_line(progress, _columns()))
         elif self.verbose or progress.iteration >= self.next:
             self.next = max(progress.iteration + 1, int(GROWTH * progress.iteration) if progress.iteration >= EACH else 0)
             click.echo("  ".join(self._parts(progress)), err=True)
@@ -56,15 +57,23 @@ class Console(Observer):
             with self.drawing:
                 self._show(fitting([part for part in parts if part], _columns()), stays=False)
 
+    def _moving_line(self, progress, width):
+        """What matters most comes first, and the bar takes the room that there is."""
+        first, *rest = self._parts(progress, short=True)
+        distance = distance_text(progress)
+        line = fitting([first, distance] if distance else [first], width)
+        bar = self.moving.text(progress, width - len(line) - 3)
+        return fitting([part for part in (line, bar, *rest) if part], width)
+
     def _parts(self, progress, *, short=False):
-        """What a step has to tell; short: what matters most comes first."""
+        """What a step has to tell; short: without the distance, and the objective later."""
         step, dev = progress.step, progress.dev or {}
         objective = f"objective {'' if step.exact else '~'}{step.objective:.6f}"
         scores = [f"dev {name} {dev[name]:.2f}" for name in ("f1", "accuracy") if name in dev][:1]
         traffic = "" if progress.traffic is None else str(progress.traffic)
         first, passes, seconds = f"{self.step_name} {progress.iteration}", f"{progress.passes:.1f} passes", f"{progress.seconds:.1f} s"
         if short:
-            parts = first, distance_text(progress), self.moving.text(progress), *scores, seconds, objective, passes, traffic, step.note
+            parts = first, *scores, seconds, objective, passes, traffic, step.note
         else:
             parts = first, objective, distance_text(progress, " of the optimum"), *scores, passes, seconds, traffic, step.note
         return [part for part in parts if part]
@@ -114,10 +123,20 @@ def fitting(parts, width):
     return line
 
 
+def _wrapped(text, width):
+    """Lines broken between words, where a terminal would break them within."""
+
+    def broken(line):
+        return textwrap.wrap(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+    return "\n".join(part for line in text.split("\n") for part in (broken(line) if len(line) > width else [line]))
+
+
 def say_now(text):
     """For signal handlers: Python's stderr refuses a second write while it is in the middle of one."""
+    below = "\n" if _moves() else ""  # the ^C behind what moves
     with contextlib.suppress(OSError):
-        os.write(sys.stderr.fileno(), f"{text}\n".encode())
+        os.write(sys.stderr.fileno(), f"{below}{text}\n".encode())
 
 
 def replaced(path):

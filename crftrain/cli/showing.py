@@ -116,11 +116,20 @@ def explain(algorithm):
     yield f"\nReference: {algorithm.reference}"
     penalties = [name for kind, name in (("l2", "--lambda"), ("l1", "--l1")) if kind in algorithm.solves]
     yield f"Penalties: {', '.join(penalties) or 'none'}" + ("; --lambda 0 works" if "no-l2" in algorithm.solves else "")
-    ends = f"where nothing can be proved a gap of {algorithm.tol:g} ends"
-    yield f"A step is one {algorithm.step_name}; by default at most {algorithm.passes}; {ends}"
+    step = "that of the one chosen" if algorithm.adapts else f"one {algorithm.step_name}"
+    yield f"A step is {step}; by default at most {algorithm.passes}; {_ends(algorithm)}"
     for option in algorithm.options:
         default = {True: "yes", False: "no"}.get(option.default, option.default) if option.kind is bool else option.default
         yield f"\n  {option.flag}  ({option.range}; default {default})\n      {option.help}"
+
+
+def _ends(algorithm):
+    """Where it stops by itself."""
+    from ..training.loop import Plateau
+
+    if algorithm.tol is None:
+        return f"no --tol is proved on the way, and a plateau ends it:\n{Plateau.LAW}"
+    return f"--tol ends it, or where nothing can be proved a gap of {algorithm.tol:g}"
 
 
 @click.command(cls=Command)

@@ -153,7 +153,7 @@ class Algorithm:
     constrained: bool = True  # it learns over legal labellings alone, where not all are
     adapts: bool = False  # to its options, so that less free memory than it takes is told, but refuses nothing
     step_name: str = "pass"  # what a step is: "pass" over the sequences, or "iteration" of a batch method
-    tol: float = 1e-6  # stop at gap <= tol * gap at w = 0
+    tol: float | None = None  # where nothing can be proved, stop at gap <= tol * gap at w = 0; None: steps have no gap, a plateau ends it
     passes: int = 200  # the largest number of steps
     memory: Callable = None  # (sizes of the objective, options) -> {what: bytes} that it will hold, w included
     lighter: str = "--min-freq 2, --features observed"  # what takes less

@@ -18,6 +18,7 @@ import json
 import math
 import sys
 import warnings
+from decimal import ROUND_CEILING, Context, Decimal
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from ..chain.checksum import checksum
 from ..errors import CrftrainError, CrftrainWarning
 
 MEGABYTE = 1 << 20
+_UP = Context(prec=2, rounding=ROUND_CEILING)
 LIMITS = ("passes", "max_passes", "max_seconds", "tol", "select", "patience")
 
 
@@ -346,13 +348,18 @@ def distance_text(progress, of=""):
     """How far from the optimum, and where that will be enough."""
     if progress.distance is None:
         return ""
-    goal = f", to be {percent(progress.goal)}" if progress.goal and progress.distance > progress.goal else ""
+    goal = ""
+    if progress.goal and progress.distance > progress.goal:
+        goal = f", to be {percent(progress.goal)}"
+    elif progress.goal and not progress.proved:
+        goal = ", to be proved"
     return f"within {'' if progress.proved else '~'}{percent(progress.distance)}{of}{goal}"
 
 
 def percent(share):
-    """Two digits, rounded up where that tells less than is known."""
-    return f"{100 * share:.2g} %" if share < 1 else f"{100 * min(share, 1e4):.0f} %"
+    """Two digits, rounded up, so that it says no more than is known."""
+    exact = Decimal(f"{100 * min(share, 1e4):.12g}")
+    return f"{float(_UP.create_decimal(exact)):.2g} %" if share < 0.99 else f"{math.ceil(exact)} %"
 
 
 def scores_text(scores):

@@ -160,6 +160,7 @@ class Plateau(Monitor):
     """
 
     key = "Plateau"
+    LAW = "the mean objective of five steps is less than 0.01 % below that of the five before (--tol 0: never)"
 
     def __init__(self, *, share=1e-4, window=5):
         self.share, self.window, self.seen = share, window, []
