@@ -88,6 +88,7 @@ cdef extern from "_simd.h":     # where each of them is explained
         void log_sums(int64_t n, const double* x, const double* d, double c, double* sums) noexcept nogil
         double keep_present(int64_t rows, int LP, const int32_t* attr, const uint64_t* present, double* x) noexcept nogil
         void exchange(int64_t n, double* x, float* memory) noexcept nogil
+        void widen(int64_t rows, int64_t n, int64_t stride, const float* memory, double* x) noexcept nogil
         void scatter_rated(const Occurrences*, const Blocks*, const Blocks* rate, int64_t first, int64_t T, int LP, double c,
                            const double* q) noexcept nogil
         void fade(int64_t n, double c, double most, const double* rate, const double* w, double* out) noexcept nogil

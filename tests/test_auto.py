@@ -57,7 +57,7 @@ def test_few_labels_get_sdca_where_nothing_speaks_against_it():
     assert {choose(few, 4, **{"l2": l2, **how})[0] for how in against} == {"sag", "newton-cg"}
     changed = [{"constrained": True}, {"n_tokens_squared": 200_000 * 300}, {"n_labels": 17}]
     assert {choose(counts(**{"n_labels": 9, **how}), 4, l2=l2)[0] for how in changed} == {"sag"}
-    assert choose(few, 0.1, l2=l2)[0] == "sag"
+    assert choose(few, 0.08, l2=l2)[0] == "sag"
 
 
 def test_data_in_shards_never_get_a_method_that_visits_sequences():
@@ -135,6 +135,14 @@ def test_a_checkpoint_carries_the_choice(steps, strength, monkeypatch):
             one.step()
         w.append(one.w.tobytes())
     assert w[0] == w[1]
+
+
+def test_sag_goes_on_where_sdcas_rounded_numbers_tell_no_more():
+    problem, told = larger(sequences=40).problem(l2=1 / 40), []
+    opt = made_by_auto(problem)
+    outcome = fit(problem, opt, tol=1e-8, monitors=[Asked(lambda progress: told.extend(opt.news())), Limits(steps=300)])
+    assert outcome.reason == "converged"
+    assert [text.split()[1].rstrip(",") for text in told] == ["sdca", "sag"]
 
 
 def test_on_a_path_sag_goes_on_from_sdcas_weights():

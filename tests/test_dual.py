@@ -1,5 +1,6 @@
 """Dual methods equal their slow twins on the same draws, and what is reported of the dual is true of it."""
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from crftrain.optimizers.base import Step
 from crftrain.optimizers.dual._compiled import SdcaSteps
 from crftrain.training.learn import prepare
 from crftrain.training.loop import Limits, fit
-from crftrain.training.proof import Goal
+from crftrain.training.proof import ROUNDING, Goal
 from crftrain.training.settings import Settings
 
 DUAL = [name for name in optimizers.names() if optimizers.get(name).gap == "duality"]
@@ -184,6 +185,8 @@ def measured(opt):
 def marginals(opt, made):
     """(node[tokens, L], pair[..., L, L], or [..., arcs]) that the algorithm keeps, padding left out."""
     state, n_labels, n_arcs = opt.steps.state(), made.layout.n_labels, len(made.layout.arc_pairs)
+    if isinstance(opt.steps, SdcaSteps):
+        return with_gold(made.corpus, state["mu_nodes"].reshape(-1, n_labels), state["mu_edges"].reshape(-1, n_labels, n_labels))
     row, places = -(-n_labels // 8) * 8, (n_arcs + 8) // 8 * 8
     nodes = state["mu_nodes"].reshape(-1, row)[:, :n_labels]
     if by_arcs(opt, made):
@@ -191,9 +194,18 @@ def marginals(opt, made):
     return nodes, state["mu_edges"].reshape(-1, n_labels, row)[:, :, :n_labels]
 
 
+def with_gold(corpus, nodes, pairs):
+    """sdca keeps what is above gold."""
+    follows = np.setdiff1d(np.arange(len(corpus.label)), corpus.seq[:-1])
+    nodes, pairs, y = nodes.astype(float), pairs.astype(float), corpus.label
+    nodes[np.arange(len(y)), y] += 1
+    pairs[np.arange(len(follows)), y[follows - 1], y[follows]] += 1
+    return nodes, pairs
+
+
 def by_arcs(opt, made):
     """Whether only label pairs with weights are kept."""
-    return made.layout.sparse and len(made.layout.transition) > 0 and not isinstance(opt.steps, SdcaSteps)
+    return made.layout.sparse and len(made.layout.transition) > 0
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -212,6 +224,31 @@ def test_marginals_sum_to_one_and_the_gap_is_primal_minus_dual(way, name):
     np.testing.assert_allclose(node.sum(axis=1), 1, atol=1e-12)
     every = (np.diff(made.corpus.seq) - 1).sum()
     assert pair.sum() == pytest.approx(every, abs=1e-10) or by_arcs(opt, made) and 0 < pair.sum() <= every + 1e-10
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_rounded_marginals_make_the_weights_and_bound_the_optimum_to_what_is_allowed_for_rounding(name):
+    made = kind(name, seed=3)
+    optimum = lowest(made.problem(l2=1 / made.corpus.n_sequences))
+    for single, passes in ((True, 4), (True, 60), (False, 4)):
+        problem, w, opt = start("sdca", made, table_precision="single" if single else "double")
+        for _ in range(passes):
+            opt.step()
+        node, pair = marginals(opt, made)
+        twin, at = Dual(made, 1.0, 0.0), np.cumsum(np.append(0, np.diff(made.corpus.seq) - 1))
+        for i, (first, end) in enumerate(itertools.pairwise(made.corpus.seq)):
+            twin.mu[i] = node[first:end], np.concatenate([np.zeros((1, *pair.shape[1:])), pair[at[i] : at[i + 1]]])
+        np.testing.assert_allclose(w, twin.w(), rtol=0, atol=1e-12)
+        assert opt.steps.dual() <= optimum * (1 + (0.5 * ROUNDING if single else 1e-12))
+        assert problem.exact_objective(w) <= optimum * (1 + 1e-6) or passes == 4
+
+
+def lowest(problem):
+    """The optimum, by L-BFGS."""
+    v, lbfgs = np.zeros(problem.n_features), optimizers.get("lbfgs")
+    best = lbfgs.make(problem, v, np.random.default_rng(0), **lbfgs.defaults())
+    fit(problem, best, tol=Goal(slope=1e-9), monitors=[Limits(steps=1000)])
+    return problem.exact_objective(v)
 
 
 @pytest.mark.parametrize(("strength", "initial"), [(1.0, 3.0), (0.01, 10.0), (1e-4, 10.0)], ids=["tame", "wild scores", "wild pairs"])
@@ -244,10 +281,7 @@ def test_gold_pairs_without_a_weight_are_kept_with_all_pairs():
 def test_the_dual_rises_and_bounds_the_optimum(way, strength):
     made = larger()
     problem, w, opt = start(way, made, strength=strength)
-    v, lbfgs = np.zeros_like(w), optimizers.get("lbfgs")
-    best = lbfgs.make(problem, v, np.random.default_rng(0), **lbfgs.defaults())
-    fit(problem, best, tol=Goal(slope=1e-9), monitors=[Limits(steps=1000)])
-    optimum, before = problem.exact_objective(v), -np.inf
+    optimum, before = lowest(problem), -np.inf
     for _ in range(12):
         opt.step()
         dual = opt.steps.dual()
@@ -336,12 +370,17 @@ def test_lambda_zero_is_refused(crftrain, train_file, name):
     assert "--lambda" in ended.err
 
 
-@pytest.mark.parametrize(("name", "lattice"), [*((name, "dense") for name in DUAL), ("oeg", "arcs")])
-def test_memory_is_what_the_arrays_take(name, lattice):
+ROUNDED = {"table_precision": "single"}
+
+
+@pytest.mark.parametrize(
+    ("name", "lattice", "options"), [*((name, "dense", {}) for name in DUAL), ("sdca", "dense", ROUNDED), ("oeg", "arcs", {})]
+)
+def test_memory_is_what_the_arrays_take(name, lattice, options):
     made = larger(transitions="observed", labels=30, sequences=60)
     made = replace(made, layout=replace(made.layout, lattice=lattice))
-    told = optimizers.get(name).memory(sizes(made.corpus, made.layout), optimizers.get(name).defaults())
-    _, _, opt = start(name, made)
+    told = optimizers.get(name).memory(sizes(made.corpus, made.layout), {**optimizers.get(name).defaults(), **options})
+    _, _, opt = start(name, made, **options)
     kept = [array.nbytes for key, array in opt.steps.state().items() if key.startswith(("mu", "theta"))]
     assert sum(kept) == pytest.approx(sum(size for what, size in told.items() if what != "weights"), rel=0.05)
 

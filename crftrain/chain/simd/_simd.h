@@ -150,6 +150,9 @@ typedef struct {
     /* memory = x, rounded; x = what that changed */
     void (*exchange)(int64_t n, double *x, float *memory);
 
+    /* x = memory, rows of n made rows of stride, a multiple of 8, with 0 in between */
+    void (*widen)(int64_t rows, int64_t n, int64_t stride, const float *memory, double *x);
+
     /* blocks of the token's attributes += c rate o q[t], rates laid out like the blocks */
     void (*scatter_rated)(const Occurrences *o, const Blocks *b, const Blocks *rate, int64_t first, int64_t T, int LP, double c,
                           const double *q);

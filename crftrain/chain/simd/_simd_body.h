@@ -292,7 +292,7 @@ static const Simd FN(table) = {
     .forward = FN(forward), .backward = FN(backward), .outer = FN(outer), .viterbi = FN(viterbi), .settle = FN(settle),
     .settle_rows = FN(settle_rows), .dot = FN(dot), .axpy = FN(axpy), .round_to = FN(round_to),
     .add_rounded = FN(add_rounded), .tangent = FN(tangent), .log_sums = FN(log_sums),
-    .keep_present = FN(keep_present), .exchange = FN(exchange), .scatter_rated = FN(scatter_rated), .fade = FN(fade),
+    .keep_present = FN(keep_present), .exchange = FN(exchange), .widen = FN(widen), .scatter_rated = FN(scatter_rated), .fade = FN(fade),
     .adapt = FN(adapt), .look_up = FN(look_up), .adagrad_sleep = FN(adagrad_sleep), .adagrad_step = FN(adagrad_step),
     .arcs_forward = FN(arcs_forward), .arcs_backward = FN(arcs_backward), .arcs_tangent = FN(arcs_tangent), .log_sum = FN(log_sum),
     .log_shares = FN(log_shares), .log_forward = FN(log_forward),

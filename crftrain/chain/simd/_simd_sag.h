@@ -84,7 +84,7 @@ static double FN(keep_present)(int64_t rows, int LP, const int32_t *attr, const 
 
 /* The last numbers, where they fill no vector of their own, share one with those before: it is read first and written last. */
 static void FN(exchange)(int64_t n, double *x, float *memory) {
-    typedef float F __attribute__((vector_size(4 * VW), aligned(4), may_alias));
+    typedef FN(fvec) F;
     int64_t k = 0;
     if (n >= VW) {
         double *x_end = x + n - VW;
@@ -104,5 +104,15 @@ static void FN(exchange)(int64_t n, double *x, float *memory) {
         float now = (float)x[k];
         x[k] = (double)now - (double)memory[k];
         memory[k] = now;
+    }
+}
+
+static void FN(widen)(int64_t rows, int64_t n, int64_t stride, const float *memory, double *x) {
+    for (int64_t r = 0; r < rows; r++, memory += n, x += stride) {
+        for (int64_t k = n / VW * VW; k < stride; k += VW) STORE(x + k, SPREAD(0.0));
+        int64_t k = 0;
+        for (; k + VW <= n; k += VW) STORE(x + k, __builtin_convertvector(*(const FN(fvec) *)(memory + k), V));
+        if (k && k < n) STORE(x + n - VW, __builtin_convertvector(*(const FN(fvec) *)(memory + n - VW), V));
+        else for (; k < n; k++) x[k] = memory[k];
     }
 }

@@ -16,6 +16,9 @@ cdef class Store:
     cdef void minus(self, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
         """x becomes the change that storing it would make."""
 
+    cdef void read(self, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
+        """x becomes what is stored, and what is between its rows 0."""
+
     cdef void fetch(self, int64_t at, int64_t n) noexcept nogil:
         """So many numbers will be wanted soon."""
 
@@ -43,6 +46,14 @@ cdef class Doubles(Store):
             for k in range(n):
                 x[r * stride + k] -= self.numbers[at + r * n + k]
 
+    cdef void read(self, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
+        cdef int64_t r, k
+        for r in range(rows):
+            for k in range(n):
+                x[r * stride + k] = self.numbers[at + r * n + k]
+            for k in range(n, stride):
+                x[r * stride + k] = 0
+
 
 cdef class Singles(Store):
     cdef float[::1] numbers
@@ -62,6 +73,10 @@ cdef class Singles(Store):
             for k in range(n):
                 x[r * stride + k] = <double> <float> x[r * stride + k] - <double> self.numbers[at + r * n + k]
 
+    cdef void read(self, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
+        if rows and n:
+            simd.widen(rows, n, stride, &self.numbers[at], x)
+
     cdef void fetch(self, int64_t at, int64_t n) noexcept nogil:
         cdef int64_t k
         for k in range(at, at + n, 16):     # a cache line has 16
@@ -74,6 +89,10 @@ cdef void swap(Store store, int64_t at, double* x, int64_t rows, int64_t n, int6
 
 cdef void minus(Store store, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
     store.minus(at, x, rows, n, stride)
+
+
+cdef void recall(Store store, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:
+    store.read(at, x, rows, n, stride)
 
 
 cdef void bring(Store store, int64_t at, double* x, int64_t rows, int64_t n, int64_t stride) noexcept nogil:

@@ -15,4 +15,4 @@ cdef class Table:
     cdef void changed(self, Sequential at, int64_t u) noexcept nogil
 
 
-cdef void sum_edges(Sequential at, int64_t T) noexcept nogil            # X.edge from X.P
+cdef void sum_edges(Sequential at, const double* P, int64_t T) noexcept nogil    # X.edge from P of T positions

@@ -103,19 +103,18 @@ cdef class Marginals(Table):
         how(self.pairs_store, first * X.L * X.L, X.P, T * X.L, X.L, X.LP)
 
     cdef void changed(self, Sequential at, int64_t u) noexcept nogil:
-        sum_edges(at, at.length(u))
+        sum_edges(at, at.X.P, at.length(u))
 
 
-cdef void sum_edges(Sequential at, int64_t T) noexcept nogil:
+cdef void sum_edges(Sequential at, const double* P, int64_t T) noexcept nogil:
     """edge = the sum of P, where transitions have weights."""
-    cdef Lattice* X = at.X
-    cdef int64_t t, k, size = X.L * X.LP
-    memset(X.edge, 0, size * sizeof(double))
+    cdef double* edge = at.X.edge
+    cdef int64_t t, k, size = at.X.places
+    memset(edge, 0, size * sizeof(double))
     for t in range(T):
-        for k in range(size):
-            X.edge[k] += X.P[t * size + k]
+        simd.axpy(size, 1.0, P + t * size, edge)
     for k in range(size):
-        X.edge[k] *= at.lazy.exists[k]
+        edge[k] *= at.lazy.exists[k]
 
 
 cdef class Sparse(Table):

@@ -30,6 +30,7 @@ from ..batch import lbfgs, newton_cg, owlqn
 from ..dual import sdca
 
 MIDDLE_OPTIONS = {"memory": 8, "precondition": True}  # owlqn's, between sag and sag
+SDCA_OPTIONS = {"table_precision": "single"}  # half the memory; _rates says where it goes no further
 THREADS, MOST, FEWEST, UNEVEN = 4, 64, 500, 600
 FEW, WEAK, LONG = 16, 0.3, 250
 GIGABYTE = 1 << 30
@@ -58,9 +59,9 @@ def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0, shards=False, warm=F
     if not shards and newton is not None and facts.n_sequences * facts.n_tokens_squared > UNEVEN * facts.n_tokens**2:
         return "newton-cg", newton, "for a few sequences that are very much longer than the others"
     if not (shards or warm or getattr(facts, "constrained", False)) and suits_sdca(facts, l2):
-        need = _bytes("sdca", facts, {})
+        need = _bytes("sdca", facts, SDCA_OPTIONS)
         if need <= room:
-            return "sdca", {}, f"for {facts.n_labels:,} labels; it takes {need / GIGABYTE:.2g} GB"
+            return "sdca", SDCA_OPTIONS, f"for {facts.n_labels:,} labels; it takes {need / GIGABYTE:.2g} GB"
     batch = 1
     while not shards and batch <= MOST and (batch == 1 or facts.n_sequences >= batch * FEWEST):
         need = _bytes("sag", facts, {"batch": batch})

@@ -30,7 +30,7 @@ class Watch:
 
     def slow(self):
         """Why another one should go on; None: it should not."""
-        if not self.seen or self.seen[-1] <= math.log(GOAL):
+        if not self.seen or not self.far():
             return None
         left = self.left()
         return None if left is None else f"would take {left:,.0f} passes more" if left < 10_000 else "gets no nearer"
@@ -38,6 +38,10 @@ class Watch:
     def left(self):
         """Passes to GOAL, where these are too many; else None."""
         raise NotImplementedError
+
+    def far(self):
+        """Whether GOAL is still to come."""
+        return not self.seen or self.seen[-1] > math.log(GOAL)
 
     def forget(self):
         """What was seen under another strength."""
@@ -76,6 +80,11 @@ class SagWatch(Watch):
 
 class SdcaWatch(Watch):
     MOST, SLOW = 3, 15
+    NEAREST = 1e-6  # what numbers of 4 bytes tell from 0, and ten times as much
+
+    def slow(self):
+        near = self.seen and self.seen[-1] <= math.log(self.NEAREST)
+        return "has come as near as its numbers of 4 bytes tell" if near else super().slow()
 
     def left(self):
         if len(self.seen) < self.MOST:

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...chain.sizes import sizes
 from ..base import Algorithm, Optimiser, Option, counted
-from ._counts import ALGORITHMS, GIGABYTE, MIDDLE_OPTIONS, choose, memory, newton_options, owlqn_between
+from ._counts import ALGORITHMS, GIGABYTE, MIDDLE_OPTIONS, SDCA_OPTIONS, choose, memory, newton_options, owlqn_between
 from ._rates import WATCHES
 
 BEGINNING, FEW, FLAT = 8, 5, 5e-4
@@ -103,7 +103,7 @@ class Auto(Optimiser):
 
     def _leave(self, why):
         """The next one goes on from the weights that were reached, or from zero."""
-        before, name = self.name, {"sdca": "sag", "sag": "newton-cg"}[self.name]
+        before, far, name = self.name, self.watch.far(), {"sdca": "sag", "sag": "newton-cg"}[self.name]
         options = {} if name == "sag" else newton_options(self.facts, self.max_memory * GIGABYTE)
         if options is None:
             return
@@ -113,7 +113,7 @@ class Auto(Optimiser):
         self.told.append(f"algorithm: {name} from here on, as {before} {why}")
         self._turn_to(name, options)
         if name == "sag":
-            self.inner.warm = False  # a table of gradients at weights that are far off yet would be worse than an empty one
+            self.inner.warm = not far  # a table of gradients at weights that are far off yet would be worse than an empty one
 
     def solution(self):
         return self.inner.solution()
@@ -155,7 +155,7 @@ class Auto(Optimiser):
         name = NAMES[counted(state, "choice", len(NAMES) - 1)]
         if name != self.name:
             self.told.append(f"algorithm: {name}, as the checkpoint says")
-            options = {"owlqn": MIDDLE_OPTIONS, "newton-cg": newton_options(self.facts, self.max_memory * GIGABYTE)}
+            options = {"owlqn": MIDDLE_OPTIONS, "sdca": SDCA_OPTIONS, "newton-cg": newton_options(self.facts, self.max_memory * GIGABYTE)}
             self._turn_to(name, options.get(name) or {})
 
     def restore(self, state):

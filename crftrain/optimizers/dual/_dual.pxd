@@ -27,11 +27,11 @@ cdef class Parts:
 
 
 cdef class DualSteps(Sequential):
-    cdef Parts mu                       # marginals of alpha
     cdef Sampler sampler
     cdef Tokens by_position             # the corpus, said to have attributes on label pairs: a lattice's e is used
     cdef double C
     cdef bint warm
+    cdef bint at_positions              # alpha_i has a matrix of label pairs for each position t > 0, else one
     cdef double[::1] entropy, gaps      # [n] H(alpha_i); KL(alpha_i || p_i(w)) as last seen
     cdef const int64_t[::1] order       # the first draws
     cdef int64_t drawn
@@ -41,5 +41,3 @@ cdef class DualSteps(Sequential):
     cdef double oracle_by_position(self, int64_t u, Lattice* Y) noexcept nogil  # log Z of Y.psi and Y.e; Y.q, Y.edge, Y.P
     cdef double score(self, int64_t u, const Lattice* X) noexcept nogil         # <psi, X>
     cdef void move(self, int64_t u, double c) noexcept nogil        # w -= c/C F' X
-    cdef void take_mu(self, int64_t u, double entropy) noexcept nogil           # from Y
-    cdef void less_gold(self, int64_t u) noexcept nogil              # X = Y's marginals - gold

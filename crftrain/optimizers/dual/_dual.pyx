@@ -12,11 +12,11 @@ so a step touches only the blocks of i. w is plain: nothing is owed (_lazy with 
 
 from libc.math cimport isfinite
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 import numpy as np
 
-from ..._kernels cimport Lattice, backward, forward, lattice_fit, minus_gold, simd
+from ..._kernels cimport Lattice, backward, forward, lattice_fit, simd
 from ...chain._blocks cimport aligned
 from ..loop._compiled cimport Sequential, scale_residual
 
@@ -57,9 +57,9 @@ cdef class Parts:
 
 cdef class DualSteps(Sequential):
     def __init__(self, problem, w, *, sampler, order, by_position):
-        """order: the first draws, if not the sampler's; by_position: which marginals of label pairs are kept."""
+        """order: the first draws, if not the sampler's; by_position: how label pairs are kept."""
         Sequential.__init__(self, problem, w, all_pairs=by_position or not gold_pairs_have_weights(problem))
-        self.mu = Parts(self, by_position)
+        self.at_positions = by_position
         self.sampler, self.C = sampler, problem.l2 * problem.n_sequences
         self.warm = bool(np.any(w))
         self.entropy, self.gaps = np.zeros(self.n_units), np.zeros(self.n_units)
@@ -127,7 +127,7 @@ cdef class DualSteps(Sequential):
         self.lazy.read_w()
 
     cdef bint look(self, int64_t u) noexcept nogil:
-        cdef bint pairs = self.s.pairs.ptr != NULL or self.mu.by_position
+        cdef bint pairs = self.s.pairs.ptr != NULL or self.at_positions
         if not lattice_fit(self.X, self.length(u), pairs) or not lattice_fit(self.Y, self.length(u), pairs):
             return False
         self.lazy.scores(self.s, self.units[u], self.units[u + 1], self.X.psi, self.X.e)
@@ -137,11 +137,11 @@ cdef class DualSteps(Sequential):
         cdef double log_z = forward(&self.trial, &self.by_position, u, Y)
         if isfinite(log_z):
             backward(&self.trial, &self.by_position, u, Y)
-            memset(Y.P, 0, self.mu.size * sizeof(double))
+            memset(Y.P, 0, Y.places * sizeof(double))
         return log_z
 
     cdef double score(self, int64_t u, const Lattice* X) noexcept nogil:
-        cdef int64_t T = self.length(u), size = self.mu.size
+        cdef int64_t T = self.length(u), size = X.places
         cdef double nodes = simd.dot(T * X.LP, self.X.psi, X.q)
         if self.s.pairs.ptr == NULL:
             return nodes + simd.dot(size, &self.lazy.trans[0], X.edge)
@@ -151,23 +151,9 @@ cdef class DualSteps(Sequential):
         scale_residual(self.X, self.length(u), self.s.pairs.ptr != NULL, -c / self.C)
         self.lazy.add_to_v(self.s, self.first(u), self.length(u), self.X)
 
-    cdef void take_mu(self, int64_t u, double entropy) noexcept nogil:
-        """alpha_u: the marginals in Y."""
-        memcpy(self.mu.nodes(u), self.Y.q, self.mu.n_nodes(u) * sizeof(double))
-        memcpy(self.mu.edges(u), self.mu.matrices(self.Y), self.mu.n_edges(u) * sizeof(double))
-        self.entropy[u] = entropy
-
-    cdef void less_gold(self, int64_t u) noexcept nogil:
-        """X = Y's marginals - gold."""
-        memcpy(self.X.q, self.Y.q, self.mu.n_nodes(u) * sizeof(double))
-        memcpy(self.X.edge, self.Y.edge, self.mu.size * sizeof(double))
-        if self.mu.by_position:
-            memcpy(self.X.P, self.Y.P, self.length(u) * self.mu.size * sizeof(double))
-        minus_gold(self.s, u, self.X)
-
     def arrays(self):
         """What a step depends on beside w and the order, by name."""
-        return {"entropy": self.entropy, "gaps": self.gaps, "mu_nodes": self.mu.node_numbers, "mu_edges": self.mu.edge_numbers}
+        return {"entropy": self.entropy, "gaps": self.gaps}
 
     def state(self):
         kept = {name: np.array(numbers) for name, numbers in self.arrays().items()}

@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from ..._kernels cimport Lattice, forward, set_transitions, simd
+from ..._kernels cimport Lattice, forward, minus_gold, set_transitions, simd
 from ..average._compiled cimport sum_edges
 
 cdef double ROUNDING = 1e-14    # of H and <psi, mu>: a dual that falls by no more has not fallen
@@ -20,7 +20,7 @@ cdef double FURTHEST = 2.0       # a longer step cannot help: the dual is concav
 
 
 cdef class OegSteps(DualSteps):
-    cdef Parts theta
+    cdef Parts theta, mu                # scores; marginals
     cdef double[::1] rho, eta           # [n]
     cdef double initial
     cdef int64_t first_halvings, halvings   # at most, of a step of the first pass and of later ones
@@ -28,7 +28,7 @@ cdef class OegSteps(DualSteps):
     def __init__(self, problem, w, *, initial, eta, halvings, **options):
         pairs = len(problem.layout.pair) > 0
         DualSteps.__init__(self, problem, w, by_position=pairs, **options)
-        self.theta = Parts(self, pairs)
+        self.theta, self.mu = Parts(self, pairs), Parts(self, pairs)
         self.initial, (self.first_halvings, self.halvings) = initial, halvings
         self.rho, self.eta = np.ones(self.n_units), np.full(self.n_units, eta)
 
@@ -115,7 +115,7 @@ cdef class OegSteps(DualSteps):
             edges[k] = self.mu.matrices(self.Y)[k] - mu[k]
         if self.mu.by_position:
             memset(self.X.P, 0, self.mu.size * sizeof(double))
-            sum_edges(self, self.length(u))
+            sum_edges(self, self.X.P, self.length(u))
         else:
             for k in range(self.mu.size):
                 self.X.edge[k] *= self.lazy.exists[k]
@@ -127,9 +127,24 @@ cdef class OegSteps(DualSteps):
         memcpy(self.theta.edges(u), edges, self.theta.n_edges(u) * sizeof(double))
         self.rho[u] *= 1 - eta
 
+    cdef void take_mu(self, int64_t u, double entropy) noexcept nogil:
+        """alpha_u: the marginals in Y."""
+        memcpy(self.mu.nodes(u), self.Y.q, self.mu.n_nodes(u) * sizeof(double))
+        memcpy(self.mu.edges(u), self.mu.matrices(self.Y), self.mu.n_edges(u) * sizeof(double))
+        self.entropy[u] = entropy
+
+    cdef void less_gold(self, int64_t u) noexcept nogil:
+        """X = Y's marginals - gold."""
+        memcpy(self.X.q, self.Y.q, self.mu.n_nodes(u) * sizeof(double))
+        memcpy(self.X.edge, self.Y.edge, self.mu.size * sizeof(double))
+        if self.mu.by_position:
+            memcpy(self.X.P, self.Y.P, self.length(u) * self.mu.size * sizeof(double))
+        minus_gold(self.s, u, self.X)
+
     def arrays(self):
-        own = {"theta_nodes": self.theta.node_numbers, "theta_edges": self.theta.edge_numbers, "rho": self.rho, "eta": self.eta}
-        return {**DualSteps.arrays(self), **own}
+        parts = {"mu_nodes": self.mu.node_numbers, "mu_edges": self.mu.edge_numbers}
+        parts |= {"theta_nodes": self.theta.node_numbers, "theta_edges": self.theta.edge_numbers}
+        return {**DualSteps.arrays(self), **parts, "rho": self.rho, "eta": self.eta}
 
 
 cdef class BatchOegSteps(OegSteps):
