@@ -242,3 +242,10 @@ def test_newton_cg_begins_at_zero_where_sag_has_come_to_something_worse(monkeypa
     assert "no better than zero weights" in opt.news()[-1] and not opt.w.any()
     opt.step()
     assert problem.objective(opt.w) < at_zero
+
+
+def test_who_asked_for_threads_is_told_where_one_is_used():
+    """sag and sdca visit one sequence after the other."""
+    for threads, said in ((1, "sdca, for "), (2, "sdca on one thread, for "), (5, "newton-cg, for 5 threads")):
+        problem = larger(labels=5).problem(l2=0.01, threads=threads)
+        assert made_by_auto(problem).news()[0].startswith(f"algorithm: {said}")

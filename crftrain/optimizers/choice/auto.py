@@ -42,7 +42,8 @@ class Auto(Optimiser):
         how = {name: getattr(objective, name) for name in ("threads", "l1", "l2")}
         how |= {"shards": objective.in_shards, "warm": bool(w.any())}
         name, options, why = choose(self.facts, max_memory, **how)
-        self.told = [f"algorithm: {name}, {why} (-a chooses another)"]
+        alone = " on one thread" if objective.threads > 1 and name in WATCHES else ""
+        self.told = [f"algorithm: {name}{alone}, {why} (-a chooses another)"]
         between = objective.l1 and name == "sag" and owlqn_between(self.facts, max_memory * GIGABYTE)
         self.part = BEGIN if between else ALONE
         self.risen = [-math.inf, 0.0]  # the best bound at the end, and the passes since
