@@ -47,6 +47,7 @@ def test_counts_decide():
     assert choose(counts(), 4, threads=5)[0] == "newton-cg"
     assert choose(counts(n_tokens_squared=10**10), 4)[0] == "newton-cg"
     assert choose(counts(), 4, l1=0.1)[0] == "sag"
+    assert choose(counts(), 4, l2=0.0)[0] == choose(counts(), 4, l2=0.0, threads=5, shards=True)[0] == "lbfgs"
     assert choose(counts(), 1e-9, l1=0.1)[0] == choose(counts(), 4, l1=0.1, l2=0.0)[0] == "owlqn"
 
 
@@ -152,6 +153,7 @@ def test_on_a_path_sag_goes_on_from_sdcas_weights():
     weaker = made.problem(l2=0.5 / 40)
     assert opt.name == "sdca" and opt.can_move_to(weaker)
     opt.move_to(weaker)
+    assert not opt.can_move_to(made.problem())  # without a penalty another one is chosen
     assert opt.name == "sag" and fit(weaker, opt, tol=1e-3).reason == "converged"
 
 

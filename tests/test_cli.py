@@ -706,6 +706,7 @@ def test_a_signal_before_the_first_step_writes_nothing(process, train_file, tmp_
     assert code == status
     assert "Traceback" not in err
     assert "iteration" not in err
+    assert err.endswith(f"interrupted by {number.name}\n")
     assert (tmp_path / "model.bin").read_bytes() == b"precious"
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["model.bin", "train.txt"]
 

@@ -20,6 +20,7 @@ EACH, GROWTH = 8, 1.25  # where there is no terminal: each of the first steps, t
 MUCH = 100_000  # sentences: who reads as many without a terminal is told, and again at twice as many
 INTERVAL = 0.5  # seconds between two looks at the reading, and before the first
 NARROW = 80  # columns, where the terminal does not say
+ROOMY = 100  # columns that a step's plain line takes
 
 
 class Console(Observer):
@@ -75,7 +76,8 @@ class Console(Observer):
         if short:
             parts = first, *scores, seconds, objective, passes, traffic, step.note
         else:
-            parts = first, objective, distance_text(progress, " of the optimum"), *scores, passes, seconds, traffic, step.note
+            of = " of the optimum" if not sys.stderr.isatty() or _columns() >= ROOMY else ""
+            parts = first, objective, distance_text(progress, of), *scores, passes, seconds, traffic, step.note
         return [part for part in parts if part]
 
     def reading(self, source, sentences):
@@ -98,6 +100,8 @@ class Console(Observer):
     def _close(self):
         if self.bar is not None:
             self.bar.close()
+            if not self.bar.leave:
+                click.echo("\33[K", nl=False, err=True)  # the ^C behind it
             self.bar = None
 
 
@@ -169,6 +173,7 @@ def run_training(ctx, run, settings, quiet, verbose=False):
         try:
             outcome = run(settings, Observers(console, stop, *ctx.meta.get(WATCHING, ())))
         except KeyboardInterrupt:
+            console.say(stop.interrupted or "interrupted")
             ctx.exit(128 + (stop.number or signal.SIGINT))
     if outcome is not None and WATCHING not in ctx.meta:  # else the model is written once more, elsewhere
         console.say(f"{settings.model}: {outcome.model_bytes:,} bytes")

@@ -2,10 +2,12 @@
 
 The first of these that applies:
 
-    shards, so no single sequences              owlqn with l1; else newton-cg, if it fits; else lbfgs
+    shards, so no single sequences              owlqn with l1; lbfgs without a penalty; else newton-cg, if it fits; else lbfgs
     l1 above 0, lambda = 0                      owlqn
     l1 above 0                                  sag, if it fits without entries of several sequences, with owlqn in the middle of the way if
                                                 that fits, too, and there are no more weights than occurrences; else owlqn
+    lambda = 0, l1 = 0                          lbfgs: nothing can be proved, and where labels can be told apart f goes to zero, which sag
+                                                nears ever more slowly
     more than THREADS threads                   newton-cg, whose passes all threads share, if it fits
     the mean squared length is above UNEVEN times the squared mean
                                                 the same: a few sequences that are very much longer than the others are what sag draws, so
@@ -30,6 +32,7 @@ from ..batch import lbfgs, newton_cg, owlqn
 from ..dual import sdca
 
 MIDDLE_OPTIONS = {"memory": 8, "precondition": True}  # owlqn's, between sag and sag
+LEAST_OPTIONS = {"memory": 5}  # lbfgs'
 SDCA_OPTIONS = {"table_precision": "single"}  # half the memory; _rates says where it goes no further
 THREADS, MOST, FEWEST, UNEVEN = 4, 64, 500, 600
 FEW, WEAK, LONG = 16, 0.3, 250
@@ -51,6 +54,8 @@ def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0, shards=False, warm=F
     if l1:
         need = _bytes("sag", facts, {})
         return ("sag", {}, "for --l1 with --lambda") if l2 and need <= room else ("owlqn", {}, "for --l1")
+    if not l2:
+        return "lbfgs", {} if _bytes("lbfgs", facts, {}) <= room else LEAST_OPTIONS, "without a penalty"
     newton = newton_options(facts, room)
     if shards and newton is not None:
         return "newton-cg", newton, "for data in shards"
@@ -71,7 +76,7 @@ def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0, shards=False, warm=F
         batch *= 2
     if newton is not None:
         return "newton-cg", newton, f"sag's table does not fit into {max_memory:g} GB (--max-memory)"
-    return "lbfgs", {"memory": 5}, f"nothing else fits into {max_memory:g} GB (--max-memory)"
+    return "lbfgs", LEAST_OPTIONS, f"nothing else fits into {max_memory:g} GB (--max-memory)"
 
 
 def suits_sdca(facts, l2):
