@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -525,3 +526,15 @@ def test_a_corpus_has_one_checksum_before_and_after_training(settings, features)
     before = events.fingerprint(training)
     fit_point(asked, training)
     assert events.fingerprint(training) == before
+
+
+def test_an_objective_holds_on_to_no_vector_that_it_was_asked_about():
+    """Else an optimiser's pairs would stay after it, next to what the next one takes."""
+    problem = kind("plain", seed=1).problem(l2=0.1, l1=0.1)
+    rows = np.zeros((3, problem.n_features))
+    problem.value_and_gradient(rows[0], rows[1])
+    problem.value(rows[2])
+    problem.diagonal(rows[0]).times(rows[1], rows[2])
+    left = weakref.ref(rows)
+    del rows
+    assert left() is None

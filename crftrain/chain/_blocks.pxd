@@ -32,9 +32,11 @@ cdef class BlockView:
     cdef int64_t n_rows
     cdef object label
     cdef int point_to(self, double[::1] vector) except -1
+    cdef void let_go(self) noexcept
     cdef void spread_rows(self) noexcept nogil
     cdef void clear_rows(self, int64_t first, int64_t last) noexcept nogil
     cdef void add_rows(self, int64_t first, int64_t last) noexcept nogil
+    cdef void add_rows_to(self, double[::1] vector, int64_t first, int64_t last) noexcept nogil
 
 
 cdef class ArcList:
@@ -63,6 +65,7 @@ cdef class Scorer:
     cdef BlockView view
     cdef Transitions transitions
     cdef int use(self, double[::1] w) except -1
+    cdef void let_go(self) noexcept
 
 
 cdef class Gradient:

@@ -32,6 +32,23 @@ def row_attributes(layout):
     return whole_rows(layout)
 
 
+cdef extern from *:
+    """
+    #if defined(__GLIBC__)
+    #include <malloc.h>
+    #define crf_give_back() ((void)malloc_trim(0))
+    #else
+    #define crf_give_back() ((void)0)
+    #endif
+    """
+    void crf_give_back()
+
+
+def give_back():
+    """Memory that was freed goes back to the system, where the C library keeps it for later and can be told."""
+    crf_give_back()
+
+
 cdef double[::1] aligned(int64_t n):
     """n zeros that begin at a cache line."""
     cdef double[::1] memory = np.zeros(n + 8) if n > MUCH else zeros(n + 8, "d")    # numpy's is in large pages
@@ -82,6 +99,11 @@ cdef class BlockView:
         self.nodes.rows = self.nodes.w if not self.padded else &self.rows[0] if self.rows.shape[0] else NULL
         return 0
 
+    cdef void let_go(self) noexcept:
+        """Of the vector: whose it is may be done with it."""
+        self.vector = None
+        self.nodes.w = self.pairs.w = self.nodes.rows = NULL
+
     cdef void spread_rows(self) noexcept nogil:
         """Whole rows from the vector; what has no weight stays zero."""
         cdef int64_t a, p, j
@@ -101,14 +123,18 @@ cdef class BlockView:
 
     cdef void add_rows(self, int64_t first, int64_t last) noexcept nogil:
         """The vector += whole rows, those among attributes first .. last - 1; what has no weight is dropped."""
+        self.add_rows_to(self.vector, first, last)
+
+    cdef void add_rows_to(self, double[::1] vector, int64_t first, int64_t last) noexcept nogil:
+        """The same for another vector."""
         cdef int64_t a, p, j
         for a in range(first, min(last, self.n_rows)):
             if self.nodes.whole:
                 for j in range(self.L):
-                    self.vector[a * self.L + j] += self.rows[a * self.LP + j]
+                    vector[a * self.L + j] += self.rows[a * self.LP + j]
             else:
                 for p in range(self.nodes.ptr[a], self.nodes.ptr[a + 1]):
-                    self.vector[p] += self.rows[a * self.LP + self.nodes.label[p]]
+                    vector[p] += self.rows[a * self.LP + self.nodes.label[p]]
 
 
 cdef class ArcList:
@@ -204,7 +230,7 @@ cdef class Scorer:
         self.transitions.attach(&self.W)
 
     cdef int use(self, double[::1] w) except -1:
-        """Take w (kept, not copied; call again when it has changed)."""
+        """Take w (kept, not copied, until let_go(); call again when it has changed)."""
         self.view.point_to(w)
         self.view.spread_rows()
         self.W.nodes, self.W.pairs = self.view.nodes, self.view.pairs
@@ -212,6 +238,10 @@ cdef class Scorer:
         self.transitions.forbid(self.W.trans)
         set_transitions(&self.W)
         return 0
+
+    cdef void let_go(self) noexcept:
+        self.view.let_go()
+        self.W.nodes, self.W.pairs = self.view.nodes, self.view.pairs
 
 
 cdef class Gradient:

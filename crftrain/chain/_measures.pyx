@@ -16,9 +16,9 @@ cdef class Measures:
         """The value and the l1 term: what is printed, logged and minimised."""
         return self.value(w) + (self.l1 * np.abs(w).sum() if self.l1 else 0.0)
 
-    def gap(self, w, g):
-        """Max-norm of the subgradient of least norm at w, given the smooth gradient g."""
-        return gap(w, g, self.l1)
+    def gap(self, w, g, *, lacks=0.0):
+        """Max-norm of the subgradient of least norm at w, given the smooth gradient g, or one that lacks an l2 term of that strength."""
+        return gap(w, g, self.l1, lacks)
 
     @contextmanager
     def uncounted(self):

@@ -244,6 +244,8 @@ cdef class Parts:
     def _ranges(self):
         """int64[threads+1]: the attributes cut into runs with about as many numbers to be added up."""
         cdef Part part
+        if self.threads == 1:
+            return np.array([0, self.layout.n_attributes])
         sizes, work = np.diff(self.layout.ptr), np.zeros(self.layout.n_attributes)
         work[:self.whole.n_rows] = self.whole.LP
         for part in self.parts:
@@ -300,6 +302,7 @@ cdef class Parts:
             simd.axpy(self.edge.shape[0], 1.0, &(<Part> part).edge[0], &self.edge[0])
         for k in range(self.transitions.n):
             self.whole.vector[self.transitions.first + k] += self.edge[self.transitions.place[k]]
+        self.whole.let_go()
         return 0
 
     def _gather(self, k):

@@ -12,10 +12,13 @@ def subgradient(const double[::1] w, const double[::1] g, double l1, double[::1]
     cdef int64_t p
     with nogil:
         for p in range(w.shape[0]):
-            if w[p] != 0:
-                out[p] = g[p] + (l1 if w[p] > 0 else -l1)
-            else:
-                out[p] = g[p] - l1 if g[p] > l1 else g[p] + l1 if g[p] < -l1 else 0.0
+            out[p] = least(w[p], g[p], l1)
+
+
+cdef inline double least(double w, double g, double l1) noexcept nogil:
+    if w != 0:
+        return g + (l1 if w > 0 else -l1)
+    return g - l1 if g > l1 else g + l1 if g < -l1 else 0.0
 
 
 def max_norm(const double[::1] g):
@@ -31,13 +34,18 @@ def max_norm(const double[::1] g):
     return top
 
 
-def gap(w, g, l1):
-    """The largest entry of the subgradient of least norm."""
-    if not l1:
-        return max_norm(g)
-    least = np.empty_like(g)
-    subgradient(w, g, l1, least)
-    return max_norm(least)
+def gap(const double[::1] w, const double[::1] g, double l1, double l2=0.0):
+    """The largest entry of the subgradient of least norm; NaN if one of them is. l2: of a term that g lacks."""
+    cdef double top = 0, slope
+    cdef int64_t p
+    with nogil:
+        for p in range(g.shape[0]):
+            slope = fabs(least(w[p], g[p] + l2 * w[p], l1))
+            if not slope <= top:
+                top = slope
+                if top != top:
+                    break
+    return top
 
 
 def bound(g, l2, l1):

@@ -96,6 +96,7 @@ cdef class Problem(Measures):
         """float64[n], until it is asked for again."""
         self.scorer.use(w)
         self._run(lambda k: self._sum(k, None, None, 0))
+        self.scorer.let_go()
         return self.last_losses
 
     @property
@@ -124,6 +125,7 @@ cdef class Problem(Measures):
         sums.close()
         if keep is not None:
             keep.end(w, &self.scorer.W)
+        self.scorer.let_go()
         return top
 
     def apart(self, function, v, *arguments, matrix=None):
@@ -151,7 +153,7 @@ cdef class Problem(Measures):
 
     def list_weights(self):
         """Gather and scatter by a list from now on, if there is memory for one: for those who do so again and again."""
-        if fitting(1, listed_bytes(self.sequences.corpus, self.layout)):
+        if self.sequences.s.listed.ptr == NULL and fitting(1, listed_bytes(self.sequences.corpus, self.layout)):
             list_weights(self.sequences, self.layout)
             self.parts = None
 
@@ -194,6 +196,7 @@ cdef class Problem(Measures):
         """An empty curvature for products at w that compute everything anew."""
         self.scorer.use(w)
         at.end(w, &self.scorer.W)
+        self.scorer.let_go()
         return at
 
     cdef Parts _parts(self):

@@ -15,5 +15,6 @@ cdef class Sequences:
     cdef const int64_t[::1] block_ptr   # the layout's
 
 
+cdef list set_distinct(Tokens* s, Sequences sequences)
 cdef object set_occurrences(Occurrences* o, observations, int64_t dense)
 cdef int dense_first(const int64_t[::1] ptr, int32_t[::1] attr, double[::1] value, int64_t dense) except -1

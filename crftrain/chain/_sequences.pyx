@@ -36,24 +36,27 @@ cdef class Sequences:
         pairs = self.pairs and replace(self.pairs, value=None if self.pairs.value is None else self.pairs.value**2)
         return Sequences(replace(corpus, nodes=nodes, pairs=pairs), layout)
 
-    def list_distinct(self):
-        """`distinct`: each attribute of a sequence once, all at its first token. Good for those who go to blocks once a visit."""
-        cdef const Occurrences* o = &self.s.nodes
-        cdef int64_t tokens = self.s.seq[self.n], i, t, n = 0
-        cdef int64_t[::1] ptr = np.zeros(tokens + 1, np.int64), split = np.zeros(tokens + 1, np.int64)
-        cdef int32_t[::1] attr = np.empty(o.ptr[tokens] + 1, np.int32), seen = np.full(self.block_ptr.shape[0], -1, np.int32)
-        if self.s.distinct.ptr != o.ptr:
-            return
-        with nogil:
-            for i in range(self.n):
-                t = self.s.seq[i]
-                ptr[t] = n
-                n += list_sequence(o, &self.block_ptr[0], t, self.s.seq[i + 1], i, &seen[0], &attr[n], &split[t])
-                split[t] += ptr[t]
-                for t in range(self.s.seq[i] + 1, self.s.seq[i + 1] + 1):
-                    ptr[t] = split[t] = n
-        self.s.distinct.ptr, self.s.distinct.split, self.s.distinct.attr, self.s.distinct.value = &ptr[0], &split[0], &attr[0], NULL
-        self.keep += [ptr, split, attr]
+
+cdef list set_distinct(Tokens* s, Sequences sequences):
+    """`distinct`: each attribute of a sequence once, all at its first token; the arrays to be kept as long as s.
+
+    Good for those who go to blocks once a visit.
+    """
+    cdef const Occurrences* o = &s.nodes
+    cdef const int64_t* block_ptr = &sequences.block_ptr[0]
+    cdef int64_t tokens = s.seq[sequences.n], i, t, n = 0
+    cdef int64_t[::1] ptr = np.zeros(tokens + 1, np.int64), split = np.zeros(tokens + 1, np.int64)
+    cdef int32_t[::1] attr = np.empty(o.ptr[tokens] + 1, np.int32), seen = np.full(sequences.block_ptr.shape[0], -1, np.int32)
+    with nogil:
+        for i in range(sequences.n):
+            t = s.seq[i]
+            ptr[t] = n
+            n += list_sequence(o, block_ptr, t, s.seq[i + 1], i, &seen[0], &attr[n], &split[t])
+            split[t] += ptr[t]
+            for t in range(s.seq[i] + 1, s.seq[i + 1] + 1):
+                ptr[t] = split[t] = n
+    s.distinct.ptr, s.distinct.split, s.distinct.attr, s.distinct.value = &ptr[0], &split[0], &attr[0], NULL
+    return [ptr, split, attr]
 
 
 cdef int64_t list_sequence(

@@ -75,8 +75,8 @@ class Objective(Protocol):
     def feature_sums(self) -> tuple[float, float]:
         """(the least value of an occurrence, the largest sum of values in a sequence)."""
 
-    def gap(self, w: np.ndarray, g: np.ndarray) -> float:
-        """The largest entry of the subgradient of least norm, from g, the gradient of the smooth part at w."""
+    def gap(self, w: np.ndarray, g: np.ndarray, *, lacks: float = 0.0) -> float:
+        """The largest entry of the subgradient of least norm, from g, the gradient of the smooth part at w, or what lacks an l2 term."""
 
     def gap_at_zero(self) -> float:
         """The gap at w = 0, against which --tol is measured whatever the start."""

@@ -41,6 +41,17 @@ def counted(const int32_t[::1] attr, int64_t n):
     return counts
 
 
+def squares(const int32_t[::1] attr, const double[::1] value, int64_t n):
+    """float64[n]: the sum of the squared values of each number below n."""
+    cdef Py_ssize_t k
+    sums = np.zeros(n)
+    cdef double[::1] sum = sums
+    with nogil:
+        for k in range(attr.shape[0]):
+            sum[attr[k]] += value[k] * value[k]
+    return sums
+
+
 def observed_labels(
     const int64_t[::1] token_ptr, const int32_t[::1] attr, const int32_t[::1] label, Py_ssize_t n_attributes, Py_ssize_t n_labels
 ):

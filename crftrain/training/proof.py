@@ -127,10 +127,10 @@ class Prover:
 
     def conclude(self, outcome):
         """The numbers of the outcome's weights, exact; `proved` is of them, `proved_last` of the last ones."""
-        g = np.empty_like(outcome.w)
+        l1, g = self.objective.l1 * float(np.abs(outcome.w).sum()), np.empty_like(outcome.w)
         with self.objective.uncounted():
             value = self.objective.value_and_gradient(outcome.w, g)
-        outcome.objective = value + self.objective.l1 * float(np.abs(outcome.w).sum())
+        outcome.objective = value + l1
         outcome.gap = self.objective.gap(outcome.w, g)
         outcome.proved_last = self.distance
         if self.provable:

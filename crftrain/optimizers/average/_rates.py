@@ -9,14 +9,16 @@ that AdaGrad's rates have in the long run; with c1 = 0.1, c2 = 0.01 on JNLPBA 0.
 
 import numpy as np
 
+from ...text._occurrences import counted, squares
+
 POWER = 0.25
 
 
 def rates(corpus, layout, gold_counts):
     """(float64[blocks], float64[transitions])"""
     nodes = corpus.nodes
-    squares = None if nodes.value is None else np.square(nodes.value)
-    counts = np.maximum(np.bincount(nodes.attr, squares, layout.n_attributes), 1e-3)
+    met = counted(nodes.attr, layout.n_attributes) if nodes.value is None else squares(nodes.attr, nodes.value, layout.n_attributes)
+    counts = np.maximum(met, 1e-3)
     pairs = gold_counts[layout.transitions]
     pairs = np.abs(pairs) + max(1.0, pairs.sum()) / max(1, len(pairs))  # those never seen are expected, too
     blocks = np.ones(layout.n_blocks)

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t
 
+from ..._kernels cimport Tokens
 from ...chain._blocks cimport Gradient
 from ..loop._compiled cimport Sequential
 
@@ -14,6 +15,8 @@ cdef class SampledSteps(Sequential):
     cdef const int64_t[::1] order           # the first draws, or none
     cdef readonly int64_t drawn
     cdef double l2
+    cdef Tokens tokens                      # the sequences', with each attribute once, whose arrays are in `keep`
+    cdef list keep
     cdef int64_t next_unit(self) noexcept nogil
     cdef double entropy(self, int64_t u, double f) noexcept nogil
     cdef double product(self, int64_t n, const double* scores, const double* residual) noexcept nogil

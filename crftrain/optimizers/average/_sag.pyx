@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._kernels cimport simd
 from ...chain._blocks cimport Gradient
+from ...chain._sequences cimport set_distinct
 from ..loop._compiled cimport Sequential
 
 from ...chain.certificate import dual, lower_bound
@@ -22,8 +23,9 @@ cdef class SampledSteps(Sequential):
     def __init__(self, problem, w, rng, *, sampler, order=None, batch=1, skip=True, first=1.0, all_pairs=False):
         """sampler(n, rng, l2=, first=) makes one; order: the first draws, if not the sampler's."""
         Sequential.__init__(self, problem, w, batch=batch, skip=skip, all_pairs=all_pairs)
-        self.sequences.list_distinct()
         self.list_few_weights()
+        self.tokens = self.sequences.s
+        self.keep, self.s = set_distinct(&self.tokens, self.sequences), &self.tokens
         self.sampler, self.l2 = sampler(self.n_units, rng, l2=problem.l2, first=first), problem.l2
         self.losses, self.entropies, self.pace = np.zeros(self.n_units), np.zeros(self.n_units), 1.0
         self.order, self.drawn = np.empty(0, np.int64) if order is None else order, 0

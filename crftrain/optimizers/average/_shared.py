@@ -106,7 +106,7 @@ class AveragedGradient(Remembering):
         gap, objective, mean = self.steps.settle(), self._objective(), None
         if self.objective.l1 and np.isfinite(gap):
             mean = self.steps.mean_gradient()
-            gap = self.objective.gap(self.w, mean + self.objective.l2 * self.w)  # that of the subgradient of least norm
+            gap = self.objective.gap(self.w, mean, lacks=self.objective.l2)  # that of the subgradient of least norm
         self.bound, self.dual = self.steps.lower_bound(mean)
         if self.steps.sampler.seen == self.steps.n_units:
             keep_pace(self, objective)
@@ -115,10 +115,9 @@ class AveragedGradient(Remembering):
 
     def refresh(self):
         """One exact pass, which makes the table and d those of this w."""
-        gradient = self.steps.refresh()
-        gradient += self.objective.l2 * self.w
+        gap = self.objective.gap(self.w, self.steps.refresh(), lacks=self.objective.l2)
         self.bound, self.dual = self.steps.lower_bound()
-        return Step(self._objective(), self.objective.gap(self.w, gradient))
+        return Step(self._objective(), gap)
 
     def _objective(self):
         w = self.w

@@ -28,6 +28,7 @@ from collections import deque
 
 import numpy as np
 
+from ...chain._blocks import give_back
 from ...chain._measures import max_norm, subgradient
 from ...chain.sizes import listed
 from ..base import Algorithm, Optimiser, Option, Step
@@ -56,6 +57,7 @@ class OWLQN(Optimiser):
         if self.f is None:
             if self.precondition and (found := diagonal(self.objective, self.w)) is not None:
                 self.inverse = np.divide(1, found, out=found)
+                give_back()  # what that took besides, before the pairs come
             self._evaluate()
             if self.w.any():  # a warm start may be the optimum: no search where there is nothing to find
                 return Step(self.f, max_norm(self.pg))

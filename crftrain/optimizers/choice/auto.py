@@ -19,6 +19,7 @@ import math
 
 import numpy as np
 
+from ...chain._blocks import give_back
 from ...chain.sizes import sizes
 from ..base import Algorithm, Optimiser, Option, counted
 from ._counts import ALGORITHMS, GIGABYTE, MIDDLE_OPTIONS, SDCA_OPTIONS, choose, memory, newton_options, owlqn_between
@@ -53,6 +54,7 @@ class Auto(Optimiser):
         self.inner = None  # its memory is free before the next one takes some
         self.name, algorithm = name, ALGORITHMS[name]
         self.inner = algorithm.make(self.objective, self.w, self.rng, **{**algorithm.defaults(), **options})
+        give_back()
         self.watch = WATCHES[name]() if name in WATCHES else None
 
     def news(self):

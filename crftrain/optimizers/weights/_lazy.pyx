@@ -169,15 +169,12 @@ cdef class LazyWeights:
     cdef object in_vector(self, BlockView view, const double[::1] edge):
         """Numbers that live in rows, runs and label pairs, as a vector of F."""
         cdef int64_t k
-        cdef BlockView out = BlockView(self.layout, padded=True)
-        vector = np.array(view.vector)
+        cdef double[::1] vector = np.array(view.vector)
         vector[:view.nodes.ptr[view.n_rows]] = 0        # those live in rows
-        out.point_to(vector)
-        out.rows[:] = view.rows
-        out.add_rows(0, out.n_rows)
+        view.add_rows_to(vector, 0, view.n_rows)
         for k in range(self.transitions.n):
-            out.vector[self.transitions.first + k] = edge[self.transitions.place[k]]
-        return vector
+            vector[self.transitions.first + k] = edge[self.transitions.place[k]]
+        return np.asarray(vector)
 
     cdef int from_vector(self, const double[::1] vector, BlockView view, double[::1] edge) except -1:
         """The way back."""

@@ -25,7 +25,7 @@ cdef class SoftWeights(LazyWeights):
         blocks, edges = rates
         LazyWeights.__init__(self, layout, w)
         self.l1, self.l2, self.length = l1, l2, 0.0
-        self.memory = np.zeros((self.last.shape[0], 3))
+        self.memory, self.last = np.zeros((layout.n_blocks, 3)), np.zeros(0)     # what blocks have paid is in `memory`
         self.owing = <Owing*> &self.memory[0, 0]
         np.asarray(self.memory)[:, 2] = blocks
         self.rate_edge = np.zeros(self.W.places)
