@@ -1,5 +1,6 @@
 """auto decides by counts and by how a run goes, says so, and gives the same bytes each time."""
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,8 +9,9 @@ from problems import larger
 
 from crftrain import optimizers
 from crftrain.chain.sizes import sizes
+from crftrain.optimizers.choice import _counts
 from crftrain.optimizers.choice._counts import FEWEST, choose, owlqn_between
-from crftrain.optimizers.choice._rates import SagWatch, SdcaWatch
+from crftrain.optimizers.choice._rates import LbfgsWatch, SagWatch, SdcaWatch
 from crftrain.optimizers.choice.auto import BEGIN, BEGINNING, END, MIDDLE
 from crftrain.training.checkpoint import _check_state
 from crftrain.training.loop import Asked, Limits, fit
@@ -56,9 +58,16 @@ def test_few_labels_get_sdca_where_nothing_speaks_against_it():
     assert choose(few, 4, l2=l2)[0] == "sdca"
     against = [{"l2": 0.1 / 10_000}, {"warm": True}, {"l1": 0.1}, {"threads": 5}]
     assert {choose(few, 4, **{"l2": l2, **how})[0] for how in against} == {"sag", "newton-cg"}
-    changed = [{"constrained": True}, {"n_tokens_squared": 200_000 * 300}, {"n_labels": 17}]
+    changed = [{"constrained": True}, {"n_tokens_squared": 200_000 * 3000}, {"n_labels": 17}]
     assert {choose(counts(**{"n_labels": 9, **how}), 4, l2=l2)[0] for how in changed} == {"sag"}
     assert choose(few, 0.08, l2=l2)[0] == "sag"
+
+
+def test_many_labels_get_lbfgs_at_first_where_sag_could_follow():
+    many = counts(n_labels=300)
+    assert choose(many, 4)[0] == "lbfgs" and choose(many, 4, warm=True)[0] == "sag"
+    assert choose(many, 4, threads=5)[0] == "newton-cg"
+    assert choose(many, 1e-3)[:2] == ("lbfgs", {"memory": 5})  # to the end
 
 
 def test_data_in_shards_never_get_a_method_that_visits_sequences():
@@ -69,7 +78,7 @@ def test_data_in_shards_never_get_a_method_that_visits_sequences():
 
 def test_a_table_that_is_too_large_has_several_sequences_in_an_entry_and_else_there_is_another_method():
     many = counts(n_labels=437, n_sequences=45_872, n_tokens=930_641, n_features=20_000_000)
-    name, options, _ = choose(many, 8)
+    name, options, _ = choose(many, 8, warm=True)
     assert name == "sag" and options["batch"] > 1 and many.n_sequences / options["batch"] >= FEWEST
     assert choose(many, 2.2)[0] == "newton-cg"
     assert choose(many, 1)[0] == "lbfgs"
@@ -104,6 +113,33 @@ def test_sag_goes_on_where_sdca_is_slow_and_newton_cg_where_that_is_slow_too(mon
     assert [text.split()[1].rstrip(",") for text in told] == ["sdca", "sag", "newton-cg"][: len(told)] and len(told) > 1
 
 
+@pytest.mark.parametrize("slow, names", [(1, ["lbfgs", "sag"]), (math.inf, ["lbfgs"])])
+def test_sag_goes_on_where_lbfgs_is_slow_and_not_where_it_is_quick(monkeypatch, slow, names):
+    monkeypatch.setattr(_counts, "MANY", 2)
+    monkeypatch.setattr(LbfgsWatch, "SLOW", slow)
+    problem = larger(sequences=40).problem(l2=0.1 / 40)
+    opt, told = made_by_auto(problem), []
+    outcome = fit(problem, opt, tol=1e-3, monitors=[Asked(lambda progress: told.extend(opt.news())), Limits(steps=1000)])
+    assert outcome.reason == "converged"
+    assert [text.split()[1].rstrip(",") for text in told] == names
+
+
+@pytest.mark.parametrize("length, patient", [(25, False), (1000, True)])
+def test_sdca_is_given_more_passes_where_sequences_are_long(length, patient):
+    watch = SdcaWatch(counts(n_tokens_squared=200_000 * length))
+    for k in range(3):
+        watch.see(0.5 * 0.8**k, 1.0)  # 26 to come
+    assert (watch.slow() is None) == patient
+
+
+def test_sdcas_rate_is_that_of_the_gap_also_while_its_bound_is_near_zero():
+    """Relative to a value that falls as fast it hardly changes."""
+    watch = SdcaWatch(counts())
+    for k in range(3):
+        watch.see(0.99, 1000 * 0.6**k)
+    assert watch.slow() is None
+
+
 @pytest.mark.parametrize("strength", [0.1, 1.0])
 def test_two_runs_are_alike_to_the_bit(monkeypatch, strength):
     monkeypatch.setattr(SagWatch, "SLOW", 0.5)
@@ -117,9 +153,12 @@ def test_two_runs_are_alike_to_the_bit(monkeypatch, strength):
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("strength", [0.1, 1.0])
+@pytest.mark.parametrize("strength, many", [(0.1, 100), (1.0, 100), (1.0, 2)])
 @pytest.mark.parametrize("steps", [1, 3, 4, 17, 30])
-def test_a_checkpoint_carries_the_choice(steps, strength, monkeypatch):
+def test_a_checkpoint_carries_the_choice(steps, strength, many, monkeypatch):
+    monkeypatch.setattr(_counts, "MANY", many)
+    monkeypatch.setattr(_counts, "FEW", 16 if many > 2 else 0)
+    monkeypatch.setattr(LbfgsWatch, "SLOW", 1)
     monkeypatch.setattr(SagWatch, "SLOW", 0.5)
     monkeypatch.setattr(SdcaWatch, "SLOW", 1)
     made, w = few_long_sequences(), []

@@ -179,7 +179,42 @@ def test_a_model_of_other_data_is_a_start_for_new_data(settings, train_file, tmp
     assert warm.objective - warm_end.objective < 0.2 * (cold.objective - cold_end.objective)
 
 
+def bad_starts(best):
+    rng = np.random.default_rng(3)
+    yield from (3 * best, 10 * best, -best, best * (rng.random(len(best)) < 0.5))
+    yield from (rng.normal(0, scale, len(best)) for scale in (0.3, 3.0, 30.0, 1e4))
+
+
+@pytest.mark.parametrize("name", ["sag", "saga", "auto"])
+@pytest.mark.parametrize("c", [1.0, 0.1])
+def test_a_start_at_weights_however_bad_ends_within_twice_the_passes_of_sag_from_zero(name, c):
+    made = larger(sequences=200)
+    l2 = c / 200
+    best = optimum(made, l2)[0]
+
+    def passes(name, w=None):
+        problem, w, opt = start(name, made, l2=l2, w=w)
+        outcome = fit(problem, opt, tol=1e-3, monitors=[Limits(steps=1000)])
+        assert outcome.reason == "converged"
+        return problem.passes
+
+    assert max(passes(name, w) for w in bad_starts(best)) <= 2 * max(passes("sag"), passes(name))
+
+
 # ---- paths
+
+
+@pytest.mark.parametrize("name", ["sdca", "oeg"])
+def test_the_first_pass_under_another_strength_tells_the_gap_of_these_weights(name):
+    """What every sequence lacks has changed with the strength, that of those not drawn yet too."""
+    made = larger(sequences=200)
+    problem, w, opt = start(name, made)
+    fit(problem, opt, tol=1e-6, monitors=[Limits(steps=300)])
+    problem = problem.at(l2=0.1 / 200, l1=0.0)
+    opt.move_to(problem)
+    assert opt.steps.gap() == pytest.approx(problem.objective(w) - opt.lower_bound(), rel=1e-6)
+    step = opt.step()
+    assert step.gap > 0.5 * (problem.objective(w) - opt.lower_bound())
 
 
 @pytest.mark.parametrize("name, l1", [("sag", 0.0), ("saga", 0.0), ("saga", 0.004), ("svrg", 0.0)])

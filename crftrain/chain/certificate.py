@@ -56,6 +56,13 @@ def at_point(mean_loss, w, g, *, l2, l1):
     return lower_bound(mean_loss - float(w @ g), g, l2=l2, l1=l1)
 
 
+def bound_at(objective, value, w, g):
+    """The same from the objective's value (with l1) and the smooth part's gradient at w."""
+    l2, l1 = objective.l2, objective.l1
+    mean_loss = value - 0.5 * l2 * float(w @ w) - l1 * float(np.abs(w).sum())
+    return at_point(mean_loss, w, g - l2 * w if l2 else g, l2=l2, l1=l1)
+
+
 def distance(objective, bound):
     """What is proved of (f(w) - f*) / f(w): at most this."""
     if not math.isfinite(objective):

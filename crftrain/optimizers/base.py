@@ -54,6 +54,11 @@ def within(state, name, low, high):
     return array
 
 
+def no_better_than_zero(objective, w):
+    """Whether zero weights are as near to the optimum as these; where these are no numbers a step will say so."""
+    return bool(np.isfinite(w).all()) and not objective.objective(w) < objective.objective(np.zeros_like(w))
+
+
 class Optimiser(ABC):
     """An algorithm at work.
 

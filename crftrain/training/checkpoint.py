@@ -20,7 +20,7 @@ from ..optimizers.base import Step
 from ..whole import os_errors, try_replace, writing
 from .loop import Monitor
 
-FORMAT = 7  # one more whenever an algorithm keeps its state in another way
+FORMAT = 8  # one more whenever an algorithm keeps its state in another way
 WARNINGS = 3  # as often it is told that a checkpoint cannot be written
 MISFITS = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError)  # what restore() may say of a state that is none
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..chain import certificate
+from ..chain.certificate import bound_at
 
 DEFAULT = 1e-3  # of f(w): what is to be proved where --tol says nothing
 LOOSE = 1e-3  # of one sequence: with less squared penalty than that no proof is tight
@@ -147,10 +148,3 @@ class Prover:
         if not 0 <= self.measured <= self.steps < 2**53:
             raise ValueError("how often was measured")
         self.distance, self.slope = (None if x is None else float(x) for x in counters[5:])
-
-
-def bound_at(objective, value, w, g):
-    """The lower bound of f* that the objective's value (with l1) and the smooth part's gradient at w prove."""
-    l2, l1 = objective.l2, objective.l1
-    mean_loss = value - 0.5 * l2 * float(w @ w) - l1 * float(np.abs(w).sum())
-    return certificate.at_point(mean_loss, w, g - l2 * w if l2 else g, l2=l2, l1=l1)

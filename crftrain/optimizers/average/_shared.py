@@ -1,11 +1,14 @@
 """What SAG, SAGA and SVRG share outside their loops: the options, the pace of the steps, a bound of the optimum, checkpoints."""
 
+from functools import partial
+
 import numpy as np
 
+from ...chain import certificate
 from ...chain._occurrence_list import few
 from ...chain.sizes import listed, padded_row
 from ...errors import TrainingError
-from ..base import Optimiser, Option, Step
+from ..base import Optimiser, Option, Step, no_better_than_zero
 from ._compiled import PRECISIONS, SAMPLERS, TABLES
 from ._pace import Pace
 
@@ -51,6 +54,7 @@ def memory(facts, options):
 LIGHTER = "--table mixed, --table-precision single, --min-freq 2, --features observed, or -a svrg, which has no table"
 
 
+FAR = 0.99  # of f, proved: a start that is no better gets an empty table
 SEEN = {"pace_seen": (np.float64, (5,))}  # infinite before the first look
 
 
@@ -83,7 +87,8 @@ class AveragedGradient(Remembering):
         super().__init__(objective, w, rng)
         kind = TABLES[table_kind(table, len(objective.layout.pair))]
         order = rng.permutation(-(-objective.n_sequences // batch)) if first_pass == "permute" else None
-        self.steps = steps(
+        self.begin = partial(
+            steps,
             objective,
             w,
             rng,
@@ -95,13 +100,17 @@ class AveragedGradient(Remembering):
             first=initial_constant,
             all_pairs=kind is TABLES["marginals"],
         )
+        self.steps = self.begin()
         self.pace, self.bound, self.dual = Pace(), -np.inf, -np.inf
         self.warm = bool(w.any())
 
     def step(self):
         if self.warm:  # a table of the start's gradients: an optimum is recognised, a good start not lost
             self.warm = False
-            return self.refresh()
+            start = self.refresh()
+            if self.objective.l1 or not self.objective.l2 or certificate.distance(start.objective, self.bound) <= FAR:
+                return start
+            self._begin_anew()
         self.steps.run(self.steps.n_units)
         gap, objective, mean = self.steps.settle(), self._objective(), None
         if self.objective.l1 and np.isfinite(gap):
@@ -112,6 +121,13 @@ class AveragedGradient(Remembering):
             keep_pace(self, objective)
         self.steps.pace = self.pace.length * self.steps.bears()
         return Step(objective, gap, exact=False, note=self.pace.note)
+
+    def _begin_anew(self):
+        """With an empty table: gradients of weights that are far off lead astray, as do constants measured there."""
+        self.steps = None  # its memory is free before the next takes some
+        if no_better_than_zero(self.objective, self.w):
+            self.w[:] = 0
+        self.steps = self.begin()
 
     def refresh(self):
         """One exact pass, which makes the table and d those of this w."""

@@ -17,6 +17,7 @@ The first of these that applies:
                                                 twice as long as sag's, and it needs a half to a quarter of the passes
     sag fits into --max-memory                  sag; where its table takes too much, with 2, 4, .. MOST sequences in an entry, as long as
                                                 there are FEWEST entries
+    the same, at least MANY labels, zero weights   lbfgs for its first iterations, each of which takes a quarter of sag's pass
     newton-cg fits                              newton-cg, keeping for its products what fits
     else                                        lbfgs, whatever it takes: it takes the least
 
@@ -35,7 +36,7 @@ MIDDLE_OPTIONS = {"memory": 8, "precondition": True}  # owlqn's, between sag and
 LEAST_OPTIONS = {"memory": 5}  # lbfgs'
 SDCA_OPTIONS = {"table_precision": "single"}  # half the memory; _rates says where it goes no further
 THREADS, MOST, FEWEST, UNEVEN = 4, 64, 500, 600
-FEW, WEAK, LONG = 16, 0.3, 250
+FEW, WEAK, LONG, MANY = 16, 0.3, 2000, 100
 GIGABYTE = 1 << 30
 ALGORITHMS = {
     "sag": sag.ALGORITHM,
@@ -67,13 +68,12 @@ def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0, shards=False, warm=F
         need = _bytes("sdca", facts, SDCA_OPTIONS)
         if need <= room:
             return "sdca", SDCA_OPTIONS, f"for {facts.n_labels:,} labels; it takes {need / GIGABYTE:.2g} GB"
-    batch = 1
-    while not shards and batch <= MOST and (batch == 1 or facts.n_sequences >= batch * FEWEST):
-        need = _bytes("sag", facts, {"batch": batch})
-        if need <= room:
-            why = f"its table takes {need / GIGABYTE:.2g} GB" + (f" with {batch} sequences in an entry" if batch > 1 else "")
-            return "sag", {"batch": batch} if batch > 1 else {}, why
-        batch *= 2
+    table = None if shards else sag_options(facts, room)
+    if table is not None and facts.n_labels >= MANY and not warm and _bytes("lbfgs", facts, {}) <= room:
+        return "lbfgs", {}, f"at first, for {facts.n_labels:,} labels"
+    if table is not None:
+        several = f" with {table['batch']} sequences in an entry" if table else ""
+        return "sag", table, f"its table takes {_bytes('sag', facts, table) / GIGABYTE:.2g} GB{several}"
     if newton is not None:
         return "newton-cg", newton, f"sag's table does not fit into {max_memory:g} GB (--max-memory)"
     return "lbfgs", LEAST_OPTIONS, f"nothing else fits into {max_memory:g} GB (--max-memory)"
@@ -81,6 +81,17 @@ def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0, shards=False, warm=F
 
 def suits_sdca(facts, l2):
     return facts.n_labels <= FEW and l2 * facts.n_sequences >= WEAK and facts.n_tokens_squared <= LONG * facts.n_tokens
+
+
+def sag_options(facts, room):
+    """How its table fits into the room; None: it does not."""
+    batch = 1
+    while batch <= MOST and (batch == 1 or facts.n_sequences >= batch * FEWEST):
+        options = {"batch": batch} if batch > 1 else {}
+        if _bytes("sag", facts, options) <= room:
+            return options
+        batch *= 2
+    return None
 
 
 def newton_options(facts, room):
@@ -106,7 +117,10 @@ def memory(facts, options):
     how = {"threads": 1, "l1": 0.0, "l2": 1.0, "shards": False}
     name, chosen, _ = choose(facts, options["max_memory"], **{key: getattr(facts, key, value) for key, value in how.items()})
     parts = [(name, chosen)]
-    if name == "sag" and getattr(facts, "l1", 0.0) and owlqn_between(facts, options["max_memory"] * GIGABYTE):
+    room = options["max_memory"] * GIGABYTE
+    if name == "sag" and getattr(facts, "l1", 0.0) and owlqn_between(facts, room):
         parts.append(("owlqn", MIDDLE_OPTIONS))
+    if name == "lbfgs" and not chosen and getattr(facts, "l2", 1.0):
+        parts.append(("sag", sag_options(facts, room)))
     name, chosen = max(parts, key=lambda part: _bytes(part[0], facts, part[1]))
     return ALGORITHMS[name].memory(facts, {**ALGORITHMS[name].defaults(), **chosen})

@@ -1,8 +1,10 @@
 """Whether an algorithm gets on too slowly, by its own estimates of the distance.
 
-These fall by a factor, the same for many passes. sdca's does from the second pass on: after MOST passes it tells how many are left to
-GOAL. sag's may rise for a time, and lengths that are uneven make it swing: its rate is that of the last WINDOW passes, it is asked from
-pass FIRST on, and what it says must hold AGAIN times in a row, or twice as many passes must not have come nearer.
+These fall by a factor, the same for many passes. sdca's does from the second pass on, if f(w) - D is looked at, which is all that changes
+while D is near 0: after MOST passes it tells how many are left to GOAL. Up to SLOW are not too many, and where sequences are long, on
+which sag takes many, one for each EACH tokens, up to SLOWEST. lbfgs is asked from its MOST-th iteration on. sag's may rise for a time, and
+lengths that are uneven make it swing: its rate is that of the last WINDOW passes, it is asked from pass FIRST on, and what it says must
+hold AGAIN times in a row, or twice as many passes must not have come nearer.
 """
 
 import math
@@ -20,13 +22,15 @@ class Watch:
 
     MOST = 0  # estimates that are looked back at
 
-    def __init__(self):
-        self.seen, self.passes = deque(maxlen=self.MOST), 0  # the logarithms of the last estimates; passes
+    def __init__(self, facts=None):
+        self.facts = facts
+        self.seen, self.passes = deque(maxlen=self.MOST), 0  # the logarithms of the last estimates, (f - f*) / f and f - f*; passes
 
-    def see(self, distance):
-        """An estimate of (f - f*) / f, after a pass."""
+    def see(self, distance, objective):
+        """An estimate of (f - f*) / f, and f, after a pass."""
         self.passes += 1
-        self.seen.append(math.log(max(distance, 1e-300)))
+        near = math.log(max(distance, 1e-300))
+        self.seen.append((near, near + math.log(max(objective, 1e-300))))
 
     def slow(self):
         """Why another one should go on; None: it should not."""
@@ -41,56 +45,68 @@ class Watch:
 
     def far(self):
         """Whether GOAL is still to come."""
-        return not self.seen or self.seen[-1] > math.log(GOAL)
+        return not self.seen or self.seen[-1][0] > math.log(GOAL)
 
     def forget(self):
         """What was seen under another strength."""
         self.seen.clear()
 
     def state(self):
-        return {"seen": np.array(self.seen, float), "passes": np.array([self.passes])}
+        return {"seen": np.array(self.seen, float).reshape(-1, 2), "passes": np.array([self.passes])}
 
     def restore(self, state):
-        self.seen.extend(state["seen"].tolist())
+        self.seen.extend(map(tuple, state["seen"].tolist()))
         self.passes = counted(state, "passes")
 
 
-def passes_left(seen, rate, stuck):
-    """To GOAL from the last of seen; where nothing gets nearer, infinitely many if it is stuck."""
-    return (seen[-1] - math.log(GOAL)) / rate if rate > 0 else math.inf if stuck else 0
+def passes_left(distance, rate, stuck):
+    """To GOAL from the logarithm of a distance; where nothing gets nearer, infinitely many if it is stuck."""
+    return (distance - math.log(GOAL)) / rate if rate > 0 else math.inf if stuck else 0
 
 
 class SagWatch(Watch):
-    FIRST, WINDOW, SLOW, AGAIN = 20, 10, 100, 3
+    FIRST, WINDOW, SLOW, AGAIN = 20, 10, 200, 3
     MOST = 2 * WINDOW + 1
 
     def left(self):
         if self.passes < self.FIRST or len(self.seen) < self.WINDOW + self.AGAIN:
             return None
-        stuck = len(self.seen) == self.seen.maxlen and min(self.seen) == self.seen[0]  # while it swings the estimate may rise for a time
-        left = min(self._left(list(self.seen), back, stuck) for back in range(self.AGAIN))
+        seen = [distance for distance, _ in self.seen]
+        stuck = len(seen) == self.MOST and min(seen) == seen[0]  # while it swings the estimate may rise for a time
+        left = min(self._left(seen[: len(seen) - back], stuck) for back in range(self.AGAIN))
         return left if left > self.SLOW else None
 
-    def _left(self, seen, back, stuck):
-        """As of so many passes ago."""
-        recent = seen[len(seen) - back - self.WINDOW - 1 : len(seen) - back]
+    def _left(self, seen, stuck):
+        """As of the last of seen."""
+        recent = seen[-self.WINDOW - 1 :]
         rate = max((recent[k] - recent[-1]) / (self.WINDOW - k) for k in (0, self.WINDOW // 2))  # which still gets better at first
-        return passes_left(recent, rate, stuck)
+        return passes_left(recent[-1], rate, stuck)
 
 
 class SdcaWatch(Watch):
-    MOST, SLOW = 3, 15
+    MOST, SLOW, EACH, SLOWEST = 3, 15, 20, 50
     NEAREST = 1e-6  # what numbers of 4 bytes tell from 0, and ten times as much
 
     def slow(self):
-        near = self.seen and self.seen[-1] <= math.log(self.NEAREST)
+        near = self.seen and self.seen[-1][0] <= math.log(self.NEAREST)
         return "has come as near as its numbers of 4 bytes tell" if near else super().slow()
 
     def left(self):
         if len(self.seen) < self.MOST:
             return None
-        left = passes_left(self.seen, (self.seen[0] - self.seen[-1]) / (self.MOST - 1), True)
+        left = passes_left(self.seen[-1][0], (self.seen[0][1] - self.seen[-1][1]) / (self.MOST - 1), True)
+        length = self.facts.n_tokens_squared / self.facts.n_tokens if self.facts else 0
+        return left if left > max(self.SLOW, min(self.SLOWEST, length / self.EACH)) else None
+
+
+class LbfgsWatch(Watch):
+    MOST, SLOW = 6, 30
+
+    def left(self):
+        if len(self.seen) < self.MOST:
+            return None
+        left = passes_left(self.seen[-1][0], (self.seen[0][0] - self.seen[-1][0]) / (self.MOST - 1), True)
         return left if left > self.SLOW else None
 
 
-WATCHES = {"sag": SagWatch, "sdca": SdcaWatch}
+WATCHES = {"sag": SagWatch, "sdca": SdcaWatch, "lbfgs": LbfgsWatch}

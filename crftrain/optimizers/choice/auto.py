@@ -1,10 +1,10 @@
 """The algorithm that suits the data: sdca or sag where they are ahead, another one where they are not.
 
-Before the first step counts decide (_counts).
+Before the first step counts decide (_counts). Weights to start from that are no better than zero weights are left for these.
 
-While sdca or sag run their own estimate of the distance decides, pass by pass (_rates): the passes that are left to GOAL follow from the
-factor by which it falls. sdca goes over to sag, which takes half as long for a pass, and sag to newton-cg. The one that follows begins at
-the weights that were reached, or at none where these are no better.
+While sdca, lbfgs or sag run their own estimate of the distance decides, pass by pass (_rates): the passes that are left to GOAL follow from
+the factor by which it falls. sdca goes over to sag, which takes half as long for a pass, lbfgs too, and sag to newton-cg. The one that
+follows begins at the weights that were reached, or at none where these are no better.
 
 Under l1 sag gets on slowly in the middle of the way, on rare attributes and where lambda is small. So after BEGINNING passes owlqn goes
 on, with the Hessian's diagonal at sag's weights (--precondition), until FEW iterations lower f by less than FEW times FLAT of it. The
@@ -19,10 +19,11 @@ import math
 
 import numpy as np
 
+from ...chain import certificate
 from ...chain._blocks import give_back
 from ...chain.sizes import sizes
-from ..base import Algorithm, Optimiser, Option, counted
-from ._counts import ALGORITHMS, GIGABYTE, MIDDLE_OPTIONS, SDCA_OPTIONS, choose, memory, newton_options, owlqn_between
+from ..base import Algorithm, Optimiser, Option, counted, no_better_than_zero
+from ._counts import ALGORITHMS, GIGABYTE, MIDDLE_OPTIONS, SDCA_OPTIONS, choose, memory, newton_options, owlqn_between, sag_options
 from ._rates import WATCHES
 
 BEGINNING, FEW, FLAT = 8, 5, 5e-4
@@ -41,10 +42,14 @@ class Auto(Optimiser):
         self.max_memory = max_memory
         self.facts = objective if objective.in_shards else sizes(objective.sequences.corpus, objective.layout)
         how = {name: getattr(objective, name) for name in ("threads", "l1", "l2")}
+        self.told = []
+        if objective.l2 and w.any() and no_better_than_zero(objective, w):
+            w[:] = 0
+            self.told.append("the weights to start from are no better than zero, where training starts")
         how |= {"shards": objective.in_shards, "warm": bool(w.any())}
         name, options, why = choose(self.facts, max_memory, **how)
-        alone = " on one thread" if objective.threads > 1 and name in WATCHES else ""
-        self.told = [f"algorithm: {name}{alone}, {why} (-a chooses another)"]
+        alone = " on one thread" if objective.threads > 1 and name in ("sag", "sdca") else ""
+        self.told.append(f"algorithm: {name}{alone}, {why} (-a chooses another)")
         between = objective.l1 and name == "sag" and owlqn_between(self.facts, max_memory * GIGABYTE)
         self.part = BEGIN if between else ALONE
         self.risen = [-math.inf, 0.0]  # the best bound at the end, and the passes since
@@ -55,7 +60,7 @@ class Auto(Optimiser):
         self.name, algorithm = name, ALGORITHMS[name]
         self.inner = algorithm.make(self.objective, self.w, self.rng, **{**algorithm.defaults(), **options})
         give_back()
-        self.watch = WATCHES[name]() if name in WATCHES else None
+        self.watch = WATCHES[name](self.facts) if name in WATCHES and (name != "lbfgs" or self.objective.l2 and not options) else None
 
     def news(self):
         """What has been decided and not been told yet."""
@@ -69,17 +74,19 @@ class Auto(Optimiser):
         elif self.watch and self.objective.l2 and not self.objective.l1 and (why := self.watch.slow()):
             self._leave(why)
         step = self.inner.step()
-        if self.watch and not step.exact:
+        if self.watch and (not step.exact or self.name == "lbfgs"):
             self._look(step)
         return step._replace(done="") if self.part == MIDDLE else step
 
     def _look(self, step):
-        """What sdca or sag estimate of their distance."""
+        """What sdca or sag estimate of their distance, or lbfgs proves."""
         bound = self.inner.lower_bound()
+        if step.exact:
+            bound = certificate.bound_at(self.objective, step.objective, self.w, self.inner.gradient())
         distance = (step.objective - max(0.0, bound)) / step.objective if step.objective > 0 and math.isfinite(bound) else 0.0
         if self.part == END and distance > CLOSE:
             self._keep_rising(bound)
-        self.watch.see(distance)
+        self.watch.see(distance, step.objective)
 
     def _keep_rising(self, bound):
         """Shorter steps where these are too long for the bound to rise."""
@@ -102,15 +109,24 @@ class Auto(Optimiser):
         """Another algorithm from these weights, under l1."""
         self.part = part
         self.told.append(f"algorithm: {name} {why}")
-        self._turn_to(name, MIDDLE_OPTIONS if part == MIDDLE else {})
+        self._turn_to(name, self._options(name))
+
+    def _options(self, name):
+        """Of one that goes on; None: it does not fit."""
+        room = self.max_memory * GIGABYTE
+        if name == "sag":
+            return {} if self.objective.l1 else sag_options(self.facts, room)
+        if name == "newton-cg":
+            return newton_options(self.facts, room)
+        return {"owlqn": MIDDLE_OPTIONS, "sdca": SDCA_OPTIONS}.get(name, {})
 
     def _leave(self, why):
         """The next one goes on from the weights that were reached, or from zero."""
-        before, far, name = self.name, self.watch.far(), {"sdca": "sag", "sag": "newton-cg"}[self.name]
-        options = {} if name == "sag" else newton_options(self.facts, self.max_memory * GIGABYTE)
+        before, far, name = self.name, self.watch.far(), "newton-cg" if self.name == "sag" else "sag"
+        options = self._options(name)
         if options is None:
             return
-        if not self.objective.objective(self.w) < self.objective.objective(np.zeros_like(self.w)):
+        if no_better_than_zero(self.objective, self.w):
             self.w[:] = 0
             why += ", and is no better than zero weights"
         self.told.append(f"algorithm: {name} from here on, as {before} {why}")
@@ -153,14 +169,13 @@ class Auto(Optimiser):
 
     def state_shapes(self):
         inner = {f"inner_{name}": shape for name, shape in self.inner.state_shapes().items()}
-        return inner | {"risen": (np.float64, (2,))} | ({"seen": (np.float64, (None,))} if self.watch else {})
+        return inner | {"risen": (np.float64, (2,))} | ({"seen": (np.float64, (None, 2))} if self.watch else {})
 
     def become(self, state):
         name = NAMES[counted(state, "choice", len(NAMES) - 1)]
         if name != self.name:
             self.told.append(f"algorithm: {name}, as the checkpoint says")
-            options = {"owlqn": MIDDLE_OPTIONS, "sdca": SDCA_OPTIONS, "newton-cg": newton_options(self.facts, self.max_memory * GIGABYTE)}
-            self._turn_to(name, options.get(name) or {})
+            self._turn_to(name, self._options(name) or {})
 
     def restore(self, state):
         self.become(state)
@@ -184,10 +199,11 @@ ALGORITHM = Algorithm(
     passes=1000,
     details=(
         "With --l1 alone it is owlqn, without a penalty lbfgs; with --l1 and --lambda sag, then owlqn from its weights with\n"
-        "--precondition, and sag again at the end. With --lambda alone it is newton-cg with more than 4 threads; with few labels and\n"
-        "short sequences sdca, else sag, each where it fits into --max-memory. If sdca's rate says after 3 passes that 15 are not\n"
-        "enough, sag goes on from its weights, and if sag's says after 20 passes that 100 are not enough, newton-cg. Counts decide,\n"
-        "and the run's own numbers, no clock.\n\n"
+        "--precondition, and sag again at the end. With --lambda alone it is newton-cg with more than 4 threads; with few labels sdca,\n"
+        "else sag, each where it fits into --max-memory; with 100 labels or more lbfgs at first. If sdca's rate says after 3 passes that\n"
+        "15 are not enough, or 50 where sequences are long, sag goes on from its weights, as it does if lbfgs's says after 6 iterations\n"
+        "that 30 are not; and if sag's says after 20 passes that 200 are not enough, newton-cg. Counts decide, and the run's own\n"
+        "numbers, no clock. Weights to start from (--init) that are no better than zero weights are left for these.\n\n"
         "sag and sdca run on one thread. Seconds of optimisation to a proved 0.001 on CoNLL-2000, Dutch and OCR: sag 3.9, 3.6, 1.0;\n"
         "newton-cg on one thread 7.6, 9.2, 2.1, on two 5.3, 6.1, 1.2. What of it runs side by side would draw level with sag on four or\n"
         "five threads (two cores were there to measure)."

@@ -53,9 +53,10 @@ class DualAscent(Optimiser):
         return self.steps.dual()
 
     def move_to(self, objective):
-        """The next strength of a path, with alpha as it is."""
+        """The next strength of a path, with alpha as it is; every sequence's gap is another one."""
         self.objective = objective
         self.steps.move_to(objective)
+        self.steps.measure()
 
     def state(self):
         return {**self.steps.state(), "w": np.array(self.w)}
