@@ -156,6 +156,14 @@ def test_the_last_measurement_before_every_tenth_step_has_one_waits_for_room(ste
     assert prover._due(Step(1.0)) == due
 
 
+@pytest.mark.parametrize("own, distance", [(2.0, 1 / 3), (0.0, 1.0), (-5.0, 1.0), (4.0, 0.0), (4.5, 0.0)])
+def test_what_is_corrected_is_what_f_lacks_to_its_bound(own, distance):
+    """Where next to nothing is proved the estimate says so."""
+    problem = penalised(larger(sequences=40), 1.0, 0.0)
+    prover = Prover(problem, make("sag", problem), Goal(distance=1e-3))
+    assert prover._estimated(Step(4.0, exact=False), own) == pytest.approx(distance)
+
+
 def test_no_estimate_stops_a_run():
     """An algorithm that thinks it is there, and is not, is measured and goes on."""
     problem = penalised(larger(sequences=40), 1.0, 0.0)

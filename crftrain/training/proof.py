@@ -53,7 +53,7 @@ class Prover:
     def __init__(self, objective, optimiser, goal):
         self.objective, self.optimiser, self.goal = objective, optimiser, goal
         self.provable = bool(objective.l2 or objective.l1)
-        self.bound, self.ratio, self.slope_ratio = 0.0, HOPE, 1.0  # of distances and of slopes, measured over estimated
+        self.bound, self.ratio, self.slope_ratio = 0.0, HOPE, 1.0  # of what f lacks to its bound and of slopes, measured over estimated
         self.steps = self.measured = 0
         self.distance = self.slope = self.estimate = None
         self.first_slope = objective.gap_at_zero() if goal.slope else math.nan
@@ -84,7 +84,7 @@ class Prover:
         """The relative distance as far as the step tells; None: it does not."""
         if step.exact or not math.isfinite(own) or not math.isfinite(step.objective):
             return None
-        return self.ratio * certificate.distance(step.objective, own)
+        return certificate.distance(max(0.0, own) + self.ratio * _lacking(step.objective, own), own)
 
     def _due(self, step):
         """Where the corrected estimate passes, or the plain one does and there are measurements to spare: a correction may have aged."""
@@ -110,11 +110,10 @@ class Prover:
                 self.slope_ratio = max(1.0, self.slope / step.gap)
         else:
             g, objective = None, self.objective.objective(w)
-        estimated = certificate.distance(step.objective, own) if math.isfinite(own) else 0.0
+        estimated = _lacking(step.objective, own) if math.isfinite(own) and math.isfinite(step.objective) else 0.0
         self._prove(objective, w, g)
         if self.distance is not None and estimated > 0:
-            self.ratio = self.distance / estimated
-            self.estimate = self.distance
+            self.ratio = _lacking(objective, self.bound) / estimated
         return step._replace(objective=objective, exact=True, gap=step.gap if self.slope is None else self.slope)
 
     def _prove(self, objective, w, g):
@@ -148,3 +147,8 @@ class Prover:
         if not 0 <= self.measured <= self.steps < 2**53:
             raise ValueError("how often was measured")
         self.distance, self.slope = (None if x is None else float(x) for x in counters[5:])
+
+
+def _lacking(objective, bound):
+    """How far the objective is above a bound that it cannot be below."""
+    return max(0.0, objective - max(0.0, bound))
