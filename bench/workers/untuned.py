@@ -88,7 +88,7 @@ def main(train, format, template, seeds, rivals, strength, longest, kept):
         start = run.w if start is None else start
     f, close = least_value(problem, start, Path(kept), 4 * longest)
     f = min(f, *(run["f"] for run in runs))
-    seconds, limit = {}, longest
+    seconds, limit = {}, min(longest, max(run["seconds"] for run in runs))  # a rival that takes longer than auto is none
     counts = sizes(corpus, layout)
     for name in rivals:
         algorithm = optimizers.get(name)

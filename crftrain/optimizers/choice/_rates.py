@@ -1,10 +1,10 @@
 """Whether an algorithm gets on too slowly, by its own estimates of the distance.
 
-These fall by a factor, the same for many passes. sdca's does from the second pass on, if f(w) - D is looked at, which is all that changes
-while D is near 0: after MOST passes it tells how many are left to GOAL. Up to SLOW are not too many, and where sequences are long, on
-which sag takes many, one for each EACH tokens, up to SLOWEST. lbfgs is asked from its MOST-th iteration on. sag's may rise for a time, and
-lengths that are uneven make it swing: its rate is that of the last WINDOW passes, it is asked from pass FIRST on, and what it says must
-hold AGAIN times in a row, or twice as many passes must not have come nearer.
+These fall by a factor, the same for many passes. sdca's does from the second pass on: after MOST passes it tells how many are left to GOAL.
+Up to SLOW are not too many. Where sequences are long, on which sag takes many, one for each EACH tokens are not, up to SLOWEST, and the
+factor is that of f(w) - D, which is all that changes while D is near 0. lbfgs is asked from its MOST-th iteration on. sag's may rise
+for a time, and lengths that are uneven make it swing: its rate is that of the last WINDOW passes, it is asked from pass FIRST on, and
+what it says must hold AGAIN times in a row, or twice as many passes must not have come nearer.
 """
 
 import math
@@ -94,9 +94,10 @@ class SdcaWatch(Watch):
     def left(self):
         if len(self.seen) < self.MOST:
             return None
-        left = passes_left(self.seen[-1][0], (self.seen[0][1] - self.seen[-1][1]) / (self.MOST - 1), True)
-        length = self.facts.n_tokens_squared / self.facts.n_tokens if self.facts else 0
-        return left if left > max(self.SLOW, min(self.SLOWEST, length / self.EACH)) else None
+        borne = min(self.SLOWEST, self.facts.n_tokens_squared / self.facts.n_tokens / self.EACH) if self.facts else 0
+        kind = int(borne > self.SLOW)
+        left = passes_left(self.seen[-1][0], (self.seen[0][kind] - self.seen[-1][kind]) / (self.MOST - 1), True)
+        return left if left > max(self.SLOW, borne) else None
 
 
 class LbfgsWatch(Watch):
