@@ -56,7 +56,7 @@ def test_counts_decide():
 def test_few_labels_get_sdca_where_nothing_speaks_against_it():
     few, l2 = counts(n_labels=9), 1 / 10_000
     assert choose(few, 4, l2=l2)[0] == "sdca"
-    against = [{"l2": 0.1 / 10_000}, {"warm": True}, {"l1": 0.1}, {"threads": 5}]
+    against = [{"l2": 0.05 / 10_000}, {"warm": True}, {"l1": 0.1}, {"threads": 5}]
     assert {choose(few, 4, **{"l2": l2, **how})[0] for how in against} == {"sag", "newton-cg"}
     changed = [{"constrained": True}, {"n_tokens_squared": 200_000 * 3000}, {"n_labels": 17}]
     assert {choose(counts(**{"n_labels": 9, **how}), 4, l2=l2)[0] for how in changed} == {"sag"}
@@ -96,7 +96,7 @@ def test_it_never_refuses_for_memory(max_memory):
 def test_newton_cg_goes_on_where_sag_is_slow_and_that_is_told_once(monkeypatch):
     monkeypatch.setattr(SagWatch, "SLOW", 0.5)
     made = few_long_sequences()
-    problem = made.problem(l2=0.1 / 12)
+    problem = made.problem(l2=0.05 / 12)
     opt, told = made_by_auto(problem), []
     outcome = fit(problem, opt, tol=1e-3, monitors=[Asked(lambda progress: told.extend(opt.news())), Limits(steps=1000)])
     assert outcome.reason == "converged" and opt.name == "newton-cg"
@@ -117,7 +117,7 @@ def test_sag_goes_on_where_sdca_is_slow_and_newton_cg_where_that_is_slow_too(mon
 def test_sag_goes_on_where_lbfgs_is_slow_and_not_where_it_is_quick(monkeypatch, slow, names):
     monkeypatch.setattr(_counts, "MANY", 2)
     monkeypatch.setattr(LbfgsWatch, "SLOW", slow)
-    problem = larger(sequences=40).problem(l2=0.1 / 40)
+    problem = larger(sequences=40).problem(l2=0.05 / 40)
     opt, told = made_by_auto(problem), []
     outcome = fit(problem, opt, tol=1e-3, monitors=[Asked(lambda progress: told.extend(opt.news())), Limits(steps=1000)])
     assert outcome.reason == "converged"
@@ -141,7 +141,7 @@ def test_on_long_sequences_sdcas_rate_is_that_of_the_gap(length, patient):
     assert (watch.slow() is None) == patient
 
 
-@pytest.mark.parametrize("strength", [0.1, 1.0])
+@pytest.mark.parametrize("strength", [0.05, 1.0])
 def test_two_runs_are_alike_to_the_bit(monkeypatch, strength):
     monkeypatch.setattr(SagWatch, "SLOW", 0.5)
     monkeypatch.setattr(SdcaWatch, "SLOW", 1)
@@ -154,7 +154,7 @@ def test_two_runs_are_alike_to_the_bit(monkeypatch, strength):
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("strength, many", [(0.1, 100), (1.0, 100), (1.0, 2)])
+@pytest.mark.parametrize("strength, many", [(0.05, 100), (1.0, 100), (1.0, 2)])
 @pytest.mark.parametrize("steps", [1, 3, 4, 17, 30])
 def test_a_checkpoint_carries_the_choice(steps, strength, many, monkeypatch):
     monkeypatch.setattr(_counts, "MANY", many)
@@ -276,7 +276,7 @@ def test_sizes_are_counts_of_the_corpus():
 
 def test_newton_cg_begins_at_zero_where_sag_has_come_to_something_worse(monkeypatch):
     made = few_long_sequences()
-    problem = made.problem(l2=0.1 / 12)
+    problem = made.problem(l2=0.05 / 12)
     opt = made_by_auto(problem)
     at_zero = problem.objective(np.zeros(problem.n_features))
     opt.w[:] = 100.0

@@ -36,7 +36,7 @@ MIDDLE_OPTIONS = {"memory": 8, "precondition": True}  # owlqn's, between sag and
 LEAST_OPTIONS = {"memory": 5}  # lbfgs'
 SDCA_OPTIONS = {"table_precision": "single"}  # half the memory; _rates says where it goes no further
 THREADS, MOST, FEWEST, UNEVEN = 4, 64, 500, 600
-FEW, WEAK, LONG, MANY = 16, 0.3, 2000, 100
+FEW, WEAK, LONG, MANY = 16, 0.1, 2000, 100
 GIGABYTE = 1 << 30
 ALGORITHMS = {
     "sag": sag.ALGORITHM,
