@@ -55,3 +55,17 @@ def test_what_is_said_to_be_proved_is_never_less_than_what_is():
         said = float(percent(share).removesuffix(" %")) / 100
         assert share * (1 - 1e-9) <= said <= max(share * 1.1, 1e-7)
     assert [percent(share) for share in (0, 1e-3, 5.8e-4, 1.001e-3, 0.9999, 1)] == ["0 %", "0.1 %", "0.058 %", "0.11 %", "100 %", "100 %"]
+
+
+def test_what_is_read_goes_when_all_is_read_and_the_last_step_stays(monkeypatch, capsys):
+    """The count of the reading is an old one by then; that of the sequences follows."""
+    monkeypatch.setattr(progress, "_moves", lambda: True)
+    monkeypatch.setattr(progress, "_columns", lambda: 80)
+    monkeypatch.setattr(progress, "INTERVAL", -1)
+    console = progress.Console()
+    console.reading("train.txt", 1000)
+    assert not console.bar.leave
+    console.step(Progress(1, Step(1.0, 0.5), None, 1.0, 0.1))
+    assert console.bar.leave
+    console.say("said")
+    assert console.bar is None and "reading train.txt: 1,000 sentences" in capsys.readouterr().err

@@ -85,7 +85,7 @@ class Console(Observer):
         if _moves():
             if time.monotonic() - self.shown > INTERVAL:
                 self.shown = time.monotonic()
-                self._show(fitting([text], _columns()))
+                self._show(fitting([text], _columns()), stays=False)
         elif sentences >= self.much:
             self.much = 2 * sentences
             click.echo(text, err=True)
@@ -93,6 +93,8 @@ class Console(Observer):
     def _show(self, text, *, stays=True):
         from tqdm import tqdm
 
+        if self.bar is not None and self.bar.leave != stays:
+            self._close()
         if self.bar is None:
             self.bar = tqdm(bar_format="{desc}", file=sys.stderr, leave=stays)
         self.bar.set_description_str(text)
