@@ -70,6 +70,11 @@ def test_many_labels_get_lbfgs_at_first_where_sag_could_follow():
     assert choose(many, 1e-3)[:2] == ("lbfgs", {"memory": 5})  # to the end
 
 
+def test_where_the_penalty_is_strong_the_first_pass_of_sag_sees_each_sequence():
+    assert choose(counts(), 4, l2=10 / 10_000)[:2] == ("sag", {"first_pass": "permute"})
+    assert choose(counts(), 4, l2=1 / 10_000)[:2] == ("sag", {})
+
+
 def test_data_in_shards_never_get_a_method_that_visits_sequences():
     facts = SimpleNamespace(n_features=500_000, n_sequences=9, n_tokens=99, n_labels=3)  # no more is known of them
     for room in np.geomspace(1e-6, 1e4, 60):
@@ -154,11 +159,11 @@ def test_two_runs_are_alike_to_the_bit(monkeypatch, strength):
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("strength, many", [(0.05, 100), (1.0, 100), (1.0, 2)])
+@pytest.mark.parametrize("strength, many", [(0.05, 100), (1.0, 100), (1.0, 2), (20.0, 3)])
 @pytest.mark.parametrize("steps", [1, 3, 4, 17, 30])
 def test_a_checkpoint_carries_the_choice(steps, strength, many, monkeypatch):
-    monkeypatch.setattr(_counts, "MANY", many)
-    monkeypatch.setattr(_counts, "FEW", 16 if many > 2 else 0)
+    monkeypatch.setattr(_counts, "MANY", 100 if many == 3 else many)
+    monkeypatch.setattr(_counts, "FEW", 16 if many == 100 else 0)
     monkeypatch.setattr(LbfgsWatch, "SLOW", 1)
     monkeypatch.setattr(SagWatch, "SLOW", 0.5)
     monkeypatch.setattr(SdcaWatch, "SLOW", 1)

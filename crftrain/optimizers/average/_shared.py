@@ -55,7 +55,7 @@ LIGHTER = "--table mixed, --table-precision single, --min-freq 2, --features obs
 
 
 FAR = 0.99  # of f, proved: a start that is no better gets an empty table
-SEEN = {"pace_seen": (np.float64, (5,))}  # infinite before the first look
+SEEN = {"pace_seen": (np.float64, (5,)), "order": (np.int64, (None,))}  # infinite before the first look; empty, or of the first draws
 
 
 class Remembering(Optimiser):

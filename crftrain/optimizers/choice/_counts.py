@@ -37,6 +37,7 @@ LEAST_OPTIONS = {"memory": 5}  # lbfgs'
 SDCA_OPTIONS = {"table_precision": "single"}  # half the memory; _rates says where it goes no further
 THREADS, MOST, FEWEST, UNEVEN = 4, 64, 500, 600
 FEW, WEAK, LONG, MANY = 16, 0.1, 2000, 100
+STRONG = 10  # of lambda n
 GIGABYTE = 1 << 30
 ALGORITHMS = {
     "sag": sag.ALGORITHM,
@@ -68,11 +69,11 @@ def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0, shards=False, warm=F
         need = _bytes("sdca", facts, SDCA_OPTIONS)
         if need <= room:
             return "sdca", SDCA_OPTIONS, f"for {facts.n_labels:,} labels; it takes {need / GIGABYTE:.2g} GB"
-    table = None if shards else sag_options(facts, room)
+    table = None if shards else sag_options(facts, room, l2)
     if table is not None and facts.n_labels >= MANY and not warm and _bytes("lbfgs", facts, {}) <= room:
         return "lbfgs", {}, f"at first, for {facts.n_labels:,} labels"
     if table is not None:
-        several = f" with {table['batch']} sequences in an entry" if table else ""
+        several = f" with {table['batch']} sequences in an entry" if "batch" in table else ""
         return "sag", table, f"its table takes {_bytes('sag', facts, table) / GIGABYTE:.2g} GB{several}"
     if newton is not None:
         return "newton-cg", newton, f"sag's table does not fit into {max_memory:g} GB (--max-memory)"
@@ -83,11 +84,14 @@ def suits_sdca(facts, l2):
     return facts.n_labels <= FEW and l2 * facts.n_sequences >= WEAK and facts.n_tokens_squared <= LONG * facts.n_tokens
 
 
-def sag_options(facts, room):
-    """How its table fits into the room; None: it does not."""
-    batch = 1
+def sag_options(facts, room, l2):
+    """How its table fits into the room; None: it does not.
+
+    Where the penalty is strong it is there before draws with replacement have met all sequences, without which no bound is tight.
+    """
+    batch, first = 1, {"first_pass": "permute"} if l2 * facts.n_sequences >= STRONG else {}
     while batch <= MOST and (batch == 1 or facts.n_sequences >= batch * FEWEST):
-        options = {"batch": batch} if batch > 1 else {}
+        options = first | ({"batch": batch} if batch > 1 else {})
         if _bytes("sag", facts, options) <= room:
             return options
         batch *= 2
@@ -121,6 +125,6 @@ def memory(facts, options):
     if name == "sag" and getattr(facts, "l1", 0.0) and owlqn_between(facts, room):
         parts.append(("owlqn", MIDDLE_OPTIONS))
     if name == "lbfgs" and not chosen and getattr(facts, "l2", 1.0):
-        parts.append(("sag", sag_options(facts, room)))
+        parts.append(("sag", sag_options(facts, room, getattr(facts, "l2", 1.0))))
     name, chosen = max(parts, key=lambda part: _bytes(part[0], facts, part[1]))
     return ALGORITHMS[name].memory(facts, {**ALGORITHMS[name].defaults(), **chosen})

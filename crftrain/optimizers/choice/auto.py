@@ -115,7 +115,7 @@ class Auto(Optimiser):
         """Of one that goes on; None: it does not fit."""
         room = self.max_memory * GIGABYTE
         if name == "sag":
-            return {} if self.objective.l1 else sag_options(self.facts, room)
+            return {} if self.objective.l1 else sag_options(self.facts, room, self.objective.l2)
         if name == "newton-cg":
             return newton_options(self.facts, room)
         return {"owlqn": MIDDLE_OPTIONS, "sdca": SDCA_OPTIONS}.get(name, {})
