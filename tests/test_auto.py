@@ -122,11 +122,22 @@ def test_sag_goes_on_where_sdca_is_slow_and_newton_cg_where_that_is_slow_too(mon
 def test_sag_goes_on_where_lbfgs_is_slow_and_not_where_it_is_quick(monkeypatch, slow, names):
     monkeypatch.setattr(_counts, "MANY", 2)
     monkeypatch.setattr(LbfgsWatch, "SLOW", slow)
+    monkeypatch.setattr(LbfgsWatch, "NOTHING", 1.0)
     problem = larger(sequences=40).problem(l2=0.05 / 40)
     opt, told = made_by_auto(problem), []
     outcome = fit(problem, opt, tol=1e-3, monitors=[Asked(lambda progress: told.extend(opt.news())), Limits(steps=1000)])
     assert outcome.reason == "converged"
     assert [text.split()[1].rstrip(",") for text in told] == names
+
+
+def test_lbfgs_is_left_where_it_has_proved_nothing_after_two_iterations():
+    left = []
+    for proved in (0.05, 0.3):
+        watch = LbfgsWatch()
+        for distance in (1.0, 1 - proved):
+            watch.see(distance, 1.0)
+        left.append(watch.slow() is not None)
+    assert left == [True, False]
 
 
 @pytest.mark.parametrize("length, patient", [(25, False), (1000, True)])

@@ -2,9 +2,9 @@
 
 These fall by a factor, the same for many passes. sdca's does from the second pass on: after MOST passes it tells how many are left to GOAL.
 Up to SLOW are not too many. Where sequences are long, on which sag takes many, one for each EACH tokens are not, up to SLOWEST, and the
-factor is that of f(w) - D, which is all that changes while D is near 0. lbfgs is asked from its MOST-th iteration on. sag's may rise
-for a time, and lengths that are uneven make it swing: its rate is that of the last WINDOW passes, it is asked from pass FIRST on, and
-what it says must hold AGAIN times in a row, or twice as many passes must not have come nearer.
+factor is that of f(w) - D, which is all that changes while D is near 0. lbfgs must have proved something after FIRST iterations, and is
+asked from the MOST-th on. sag's may rise for a time, and lengths that are uneven make it swing: its rate is that of the last WINDOW
+passes, it is asked from pass FIRST on, and what it says must hold AGAIN times in a row, or twice as many passes must not have come nearer.
 """
 
 import math
@@ -101,9 +101,11 @@ class SdcaWatch(Watch):
 
 
 class LbfgsWatch(Watch):
-    MOST, SLOW = 6, 30
+    FIRST, NOTHING, MOST, SLOW = 2, 0.9, 6, 30
 
     def left(self):
+        if self.passes == self.FIRST and self.seen[-1][0] > math.log(self.NOTHING):
+            return math.inf
         if len(self.seen) < self.MOST:
             return None
         left = passes_left(self.seen[-1][0], (self.seen[0][0] - self.seen[-1][0]) / (self.MOST - 1), True)
