@@ -259,7 +259,7 @@ class ProximalSag(Twin):
         self.rate[: layout.ptr[-1]], block[: layout.ptr[-1]] = blocks[nodes], nodes
         self.rate[layout.transitions], block[layout.pair_ptr[0] :] = transitions, layout.n_attributes + pairs
         self.block, self.paid, self.sum, self.length = block, np.zeros((2, size)), 0.0, 0.0
-        self.met, self.ran = [], 0
+        self.met = []
         for problem in self.units.problems:
             own = problem.sequences.corpus
             later = () if own.pairs is None else layout.n_attributes + own.pairs.attr
@@ -278,13 +278,11 @@ class ProximalSag(Twin):
         u = self.draw()
         self.pay(self.met[u])
         self.remember(u, self.visit(u))
-        alpha = self.sampler.step() * self.longer
+        alpha = self.sampler.step()
         self.sum, self.length = self.sum + alpha / self.sampler.m, self.length + alpha
 
     def run(self, steps):
-        self.longer = 2.0 if self.ran >= 6 * self.n else 1.0
         super().run(steps)
-        self.ran += steps
         self.pay(np.ones(len(self.w), bool))
 
 
@@ -356,7 +354,7 @@ def start(name, made, *, l2=None, l1=0.0, w=None, seed=1, threads=1, **options):
 def assert_same_steps(name, twin, made, *, l2, l1=0.0, passes=5, seed=1, twins_options=(), **options):
     """After each pass w, d and the passes counted are the twin's, to 1e-12."""
     problem, w, opt = start(name, made, l2=l2, l1=l1, seed=seed, **options)
-    opt.pace.look = lambda bound, objective: False  # the twin has the steps of the papers
+    opt.pace.look = lambda *seen: False  # the twin has the steps of the papers
     own = ("sampling", "skip", "batch", "initial_constant", "first_pass", "mixed")
     twin = twin(made, np.random.default_rng(seed), l2=l2, l1=l1, **{key: options[key] for key in own if key in options})
     for k in range(passes):

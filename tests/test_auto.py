@@ -9,10 +9,10 @@ from problems import larger
 
 from crftrain import optimizers
 from crftrain.chain.sizes import sizes
-from crftrain.optimizers.choice import _counts
+from crftrain.optimizers.choice import _counts, auto
 from crftrain.optimizers.choice._counts import FEWEST, choose, owlqn_between
 from crftrain.optimizers.choice._rates import LbfgsWatch, SagWatch, SdcaWatch
-from crftrain.optimizers.choice.auto import BEGIN, BEGINNING, END, MIDDLE
+from crftrain.optimizers.choice.auto import ALONE, BEGIN, BEGINNING, END, MIDDLE
 from crftrain.training.checkpoint import _check_state
 from crftrain.training.loop import Asked, Limits, fit
 from crftrain.training.proof import Goal
@@ -220,12 +220,20 @@ def under_l1(l1=0.5, l2=0.05, **more):
     return larger(3, sequences=120, **more).problem(l1=l1 / 120, l2=l2 / 120)
 
 
-def test_under_l1_owlqn_is_between_sag_and_sag_and_each_turn_is_told_once():
+def test_under_l1_owlqn_is_between_sag_and_sag_and_each_turn_is_told_once(monkeypatch):
+    monkeypatch.setattr(auto, "STEEP", 0.0)
     problem, told = under_l1(), []
     opt = made_by_auto(problem)
     outcome = fit(problem, opt, tol=1e-4, monitors=[Asked(lambda progress: told.extend(opt.news())), Limits(steps=2000)])
     assert outcome.reason == "converged"
     assert [text.split()[1].rstrip(",") for text in told] == ["sag", "owlqn", "sag"]
+
+
+def test_under_l1_sag_stays_alone_where_its_beginning_has_come_far():
+    problem = under_l1(l1=5.0)
+    opt = made_by_auto(problem)
+    assert fit(problem, opt, tol=1e-4, monitors=[Limits(steps=2000)]).reason == "converged"
+    assert opt.part == ALONE and [text.split()[1].rstrip(",") for text in opt.news()] == ["sag"]
 
 
 def test_under_l1_weights_to_start_from_take_the_place_of_sags_beginning():
@@ -242,12 +250,14 @@ def test_under_l1_owlqn_is_left_out_where_it_does_not_fit_or_weights_are_more_th
 
 
 @pytest.mark.parametrize("steps", [3, BEGINNING, BEGINNING + 4, 60])
-def test_under_l1_a_checkpoint_carries_every_part_of_the_way(steps, tmp_path):
+@pytest.mark.parametrize("steep", [0.0, 9.0])
+def test_under_l1_a_checkpoint_carries_every_part_of_the_way(steps, steep, monkeypatch):
+    monkeypatch.setattr(auto, "STEEP", steep)
     problem, w = under_l1(), []
     opt = made_by_auto(problem)
     for _ in range(steps):
         opt.step()
-    assert opt.part == (BEGIN if steps <= BEGINNING else MIDDLE if steps < 20 else END)
+    assert opt.part == (BEGIN if steps <= BEGINNING else ALONE if steep else MIDDLE if steps < 20 else END)
     state = {name: np.array(array) for name, array in opt.state().items()}
     other = made_by_auto(problem, seed=5)
     other.become(state)

@@ -183,26 +183,6 @@ def test_a_run_that_is_taken_up_again_ends_in_the_same_bytes(name):
     assert ends[0] == ends[1]
 
 
-def test_steps_are_longer_for_ten_passes_from_the_sixth_on_and_from_another_strength_on():
-    """The state knows how many of the ten there have been."""
-    made, algorithm = larger(), optimizers.get("sag")
-    problem = made.problem(l1=0.005, l2=0.01)
-    starts = [np.zeros(problem.n_features) for _ in range(2)]
-    optimiser, longer = (algorithm.make(problem, w, np.random.default_rng(1), **algorithm.defaults()) for w in starts)
-    assert [paced(optimiser) for _ in range(18)] == [1.0] * 5 + [2.0] * 10 + [1.0] * 3
-    for each in (optimiser, longer):
-        each.move_to(problem.at(l1=0.002, l2=0.01))
-    assert [paced(optimiser) for _ in range(4)] == [2.0] * 4
-    longer.restore({key: np.array(value) for key, value in optimiser.state().items()})
-    assert [paced(each) for each in (optimiser, longer) for _ in range(7)] == ([2.0] * 5 + [1.0] * 2) * 2
-
-
-def paced(optimiser):
-    """How long the steps after the next pass are, but for what its swinging makes of them."""
-    optimiser.step()
-    return optimiser.steps.pace / optimiser.pace.length
-
-
 def test_a_path_of_l1_reaches_every_optimum_and_takes_along_what_is_known(settings, tmp_path):
     log = tmp_path / "log"
     path = {"lambdas": Strength.parse_list("2/n"), "l1s": Strength.parse_list("0.05,0.02,0.005")}

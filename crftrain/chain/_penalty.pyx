@@ -48,6 +48,22 @@ def gap(const double[::1] w, const double[::1] g, double l1, double l2=0.0):
     return top
 
 
+def beyond(const float[::1] a, const double[::1] b, shares, along, double l1):
+    """Of v = x a + y b, (x, y) the shares: sum max(0, |v_j| - l1)^2, half its slope along (dx, dy), and half its curvature."""
+    cdef double x = shares[0], y = shares[1], dx = along[0], dy = along[1], v, d, square = 0, slope = 0, curvature = 0
+    cdef int64_t p
+    with nogil:
+        for p in range(a.shape[0]):
+            v = x * a[p] + y * b[p]
+            if fabs(v) > l1:
+                d = dx * a[p] + dy * b[p]
+                v = v - l1 if v > 0 else v + l1
+                square += v * v
+                slope += v * d
+                curvature += d * d
+    return square, slope, curvature
+
+
 def bound(g, l2, l1):
     """|gradient|_2^2 / (2 l2) >= f - f*; None where it does not hold."""
     return float(g @ g) / (2 * l2) if l2 > 0 and l1 == 0 else None

@@ -71,6 +71,7 @@ class Optimiser(ABC):
     movable = False  # move_to(): it takes what it knows along to another strength
     streams = False  # take_in(), settled(), resized(): it learns from sequences that are not its objective's
     shards = False  # it asks the objective for what Objective promises, no more: never for single sequences
+    hope = 0.5  # what a measurement of the distance is of what is estimated, until one was made
     gap = "gradient"  # what steps report: "gradient", the largest entry of the subgradient, or "duality", f(w) - D >= f - f*
 
     def __init__(self, objective: "Objective", w: np.ndarray, rng: np.random.Generator):

@@ -19,7 +19,6 @@ from ..chain.certificate import bound_at
 DEFAULT = 1e-3  # of f(w): what is to be proved where --tol says nothing
 LOOSE = 1e-3  # of one sequence: with less squared penalty than that no proof is tight
 MEASURED, SHARE = 2, 0.1
-HOPE = 0.5  # measured over estimated, until it is known
 ROOM = 0.75  # of the goal: the estimate at which the last measurement is taken that is not of every tenth step
 ROUNDING = 1e-6  # of f(w): what a bound of the algorithm's own, in numbers of 4 bytes, may be off
 FINE = 1e-5  # a goal below which the gradient has to prove
@@ -53,7 +52,8 @@ class Prover:
     def __init__(self, objective, optimiser, goal):
         self.objective, self.optimiser, self.goal = objective, optimiser, goal
         self.provable = bool(objective.l2 or objective.l1)
-        self.bound, self.ratio, self.slope_ratio = 0.0, HOPE, 1.0  # of what f lacks to its bound and of slopes, measured over estimated
+        self.bound = 0.0
+        self.ratio, self.slope_ratio = optimiser.hope, 1.0  # of what f lacks to its bound and of slopes, measured over estimated
         self.steps = self.measured = 0
         self.distance = self.slope = self.estimate = None
         self.first_slope = objective.gap_at_zero() if goal.slope else math.nan

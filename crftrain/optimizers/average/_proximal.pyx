@@ -8,12 +8,7 @@ import numpy as np
 from ..._kernels cimport lattice_fit
 from ..weights._compiled cimport SoftWeights
 
-from ..base import counted
 from ._rates import rates
-
-# From pass BEGIN on, and again under another strength, steps are LONG times what the constants allow, for PASSES passes; then the
-# constants, some of which are old by now, are searched anew. Constants first searched near the optimum are short of nothing: NEVER.
-BEGIN, PASSES, LONG, NEVER = 6, 10, 2.0, 2**52
 
 
 cdef class ProximalSagSteps(SagSteps):
@@ -21,31 +16,17 @@ cdef class ProximalSagSteps(SagSteps):
 
     cdef SoftWeights soft
     cdef double[::1] rated_edge         # [places]
-    cdef int64_t longer_from            # so many draws
 
     def __init__(self, problem, w, rng, **options):
         SagSteps.__init__(self, problem, w, rng, **options)
         own = rates(problem.sequences.corpus, problem.layout, problem.gold_counts())
         self.soft = SoftWeights(self.lazy.layout, w, own, l1=problem.l1, l2=problem.l2)
         self.lazy = self.local.lazy = self.soft
-        self.rated_edge, self.longer_from = np.zeros(self.X.places), NEVER if np.any(w) else BEGIN * self.n_units
-
-    def bears(self):
-        passed = self.drawn - self.longer_from
-        if passed == PASSES * self.n_units:
-            self.search_anew()
-        return LONG if 0 <= passed < PASSES * self.n_units else 1.0
+        self.rated_edge = np.zeros(self.X.places)
 
     def move_to(self, problem):
         SagSteps.move_to(self, problem)
-        self.soft.l1, self.soft.l2, self.longer_from = problem.l1, problem.l2, self.drawn
-
-    def state(self):
-        return {**SagSteps.state(self), "longer_from": np.array([self.longer_from])}
-
-    def restore(self, state):
-        SagSteps.restore(self, state)
-        self.longer_from = counted(state, "longer_from")
+        self.soft.l1, self.soft.l2 = problem.l1, problem.l2
 
     cdef double prepare_search(self, int64_t u) noexcept nogil:
         """g.(r g) of the unit evaluated last, and the scores of r g for trials. NaN: no memory."""

@@ -95,6 +95,10 @@ cdef class SampledSteps(Sequential):
         self.satisfied[:] = 0
         self.skip[:] = 0
 
+    def search_again(self):
+        """Each unit once, at its next visit."""
+        self.skip[:] = 0
+
     def settle(self):
         """w becomes what it is; returns the max-norm of d/n + l2 w, infinite while some unit has not been seen."""
         gap = self.lazy.settle_and_measure(1.0 / self.n_units, self.l2)
@@ -119,7 +123,7 @@ cdef class SampledSteps(Sequential):
         self.sampler.restore(state)
         np.asarray(self.losses)[:] = state["losses"]
         np.asarray(self.entropies)[:] = state["entropies"]
-        self.pace = float(within(state, "pace", 0.0, 2.0)[0])
+        self.pace = float(within(state, "pace", 0.0, 4.0)[0])
         np.asarray(self.satisfied)[:] = within(state, "satisfied", 0, 2**30)
         np.asarray(self.skip)[:] = within(state, "skip", 0, 2**30)
         self.order = np.array(within(state, "order", 0, self.n_units - 1))
@@ -135,10 +139,6 @@ cdef class SampledSteps(Sequential):
 
 cdef class TableSteps(SampledSteps):
     """SAG and SAGA: a table whose sum is d."""
-
-    def bears(self):
-        """How much longer steps may be from now on than the constants allow."""
-        return 1.0
 
     def __init__(self, problem, w, rng, *, table, **options):
         """table(problem, units) makes one."""

@@ -55,7 +55,6 @@ LIGHTER = "--table mixed, --table-precision single, --min-freq 2, --features obs
 
 
 FAR = 0.99  # of f, proved: a start that is no better gets an empty table
-SEEN = {"pace_seen": (np.float64, (5,)), "order": (np.int64, (None,))}  # infinite before the first look; empty, or of the first draws
 
 
 class Remembering(Optimiser):
@@ -77,7 +76,8 @@ class Remembering(Optimiser):
         return {**self.steps.state(), "w": np.array(self.w), "pace_seen": np.array(self.pace.state())}
 
     def state_shapes(self):
-        return SEEN
+        """The pace is infinite before the first look; the order empty, or of the first draws."""
+        return {"pace_seen": (np.float64, (len(self.pace.state()),)), "order": (np.int64, (None,))}
 
 
 class AveragedGradient(Remembering):
@@ -116,11 +116,18 @@ class AveragedGradient(Remembering):
         if self.objective.l1 and np.isfinite(gap):
             mean = self.steps.mean_gradient()
             gap = self.objective.gap(self.w, mean, lacks=self.objective.l2)  # that of the subgradient of least norm
+        self._prove(mean)
+        self._look(objective)
+        return Step(objective, gap, exact=False, note=self.pace.note)
+
+    def _prove(self, mean=None):
+        """The bound of what is remembered now. mean: d/n, if known."""
         self.bound, self.dual = self.steps.lower_bound(mean)
+
+    def _look(self, objective):
+        """The pace of the next pass."""
         if self.steps.sampler.seen == self.steps.n_units:
             keep_pace(self, objective)
-        self.steps.pace = self.pace.length * self.steps.bears()
-        return Step(objective, gap, exact=False, note=self.pace.note)
 
     def _begin_anew(self):
         """With an empty table: gradients of weights that are far off lead astray, as do constants measured there."""
@@ -132,7 +139,7 @@ class AveragedGradient(Remembering):
     def refresh(self):
         """One exact pass, which makes the table and d those of this w."""
         gap = self.objective.gap(self.w, self.steps.refresh(), lacks=self.objective.l2)
-        self.bound, self.dual = self.steps.lower_bound()
+        self._prove()
         return Step(self._objective(), gap)
 
     def _objective(self):

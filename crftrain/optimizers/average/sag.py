@@ -17,26 +17,68 @@ Under l1 step 4 is proximal, in a metric with a rate r_b for each block b, and p
 
     w <- S(w - alpha r_b d/m, alpha r_b lambda1) / (1 + alpha r_b lambda),   S the soft threshold
 
+How long steps are is what the bound says, which mixes the distributions of all passes (_mixture).
+
 Nobody has proved that this converges. Its fixed points are the optima, the dual at the table's point shows pass by pass that it comes
 nearer, and what is proved at the end is proved by an exact pass.
 
 Reference: Schmidt, Babanezhad, Ahmed, Defazio, Clifton, Sarkar 2015, algorithm 1 and sections 4 and 5.
 """
 
+import numpy as np
+
 from ..base import Algorithm
 from ._compiled import ProximalSagSteps, SagSteps
+from ._course import Course
+from ._mixture import BEGIN, Mixture, Stride
 from ._shared import LIGHTER, OPTIONS, AveragedGradient, memory
 
 
+class ElasticSag(AveragedGradient):
+    """Under both penalties: bound and pace are the mixture's, and a path is looked ahead."""
+
+    hope = 1.0
+
+    def __init__(self, objective, w, rng, **options):
+        super().__init__(objective, w, rng, ProximalSagSteps, **options)
+        self.mixture, self.pace, self.course = Mixture(len(w)), Stride(0 if self.warm else BEGIN), Course()
+
+    def _prove(self, mean=None):
+        mean, entropy = self.steps.mean_gradient() if mean is None else mean, float(np.mean(self.steps.entropies))
+        self.bound, self.taken = self.mixture.add(entropy, mean, l2=self.objective.l2, l1=self.objective.l1)
+
+    def _look(self, objective):
+        if self.pace.look(self.taken):
+            self.steps.search_again()
+        self.steps.pace = self.pace.length
+
+    def can_move_to(self, objective):
+        return super().can_move_to(objective) and objective.l2 > 0
+
+    def move_to(self, objective):
+        self.course.look_ahead(self.w, self.objective, objective)
+        self.steps.lazy.read_w()
+        super().move_to(objective)
+
+    def state(self):
+        return {**super().state(), "mixture": self.mixture.g, "mixture_entropy": np.array([self.mixture.entropy])}
+
+    def restore(self, state):
+        super().restore(state)
+        self.mixture.g[:], self.mixture.entropy = state["mixture"], float(state["mixture_entropy"][0])
+
+
 def build(objective, w, rng, **options):
+    if objective.l1 and objective.l2:
+        return ElasticSag(objective, w, rng, **options)
     if objective.l1:
         return AveragedGradient(objective, w, rng, ProximalSagSteps, **options)
     return AveragedGradient(objective, w, rng, SagSteps, **options)
 
 
 def memory_with_rates(facts, options):
-    """Under l1 also what each block has paid, and its rate."""
-    rates = {"rates of attributes": 32 * facts.n_blocks} if getattr(facts, "l1", 0.0) else {}
+    """Under l1 also what each block has paid, and its rate, and the gradient that was mixed."""
+    rates = {"rates of attributes": 32 * facts.n_blocks, "mixed gradient": 4 * facts.n_features} if getattr(facts, "l1", 0.0) else {}
     return memory(facts, options) | rates
 
 

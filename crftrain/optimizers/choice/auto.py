@@ -9,8 +9,8 @@ follows begins at the weights that were reached, or at none where these are no b
 Under l1 sag gets on slowly in the middle of the way, on rare attributes and where lambda is small. So after BEGINNING passes owlqn goes
 on, with the Hessian's diagonal at sag's weights (--precondition), until FEW iterations lower f by less than FEW times FLAT of it. The
 end is sag's again, which is better at the last tenths of a per cent and at bounding the optimum. Weights to start from, other than
-zero, take the place of the beginning. In the end constants are those measured near the optimum, as small as they get: where the bound has
-not risen for STILL passes, and is not yet CLOSE, steps are SHORTER.
+zero, take the place of the beginning. Where l1 is so strong that the last pass of the beginning lowered f by less than STEEP of it, there
+is no middle: sag alone is there sooner.
 
 Nothing here looks at a clock or at what memory is free, so the same command has the same bytes.
 """
@@ -26,8 +26,7 @@ from ..base import Algorithm, Optimiser, Option, counted, no_better_than_zero
 from ._counts import ALGORITHMS, GIGABYTE, MIDDLE_OPTIONS, SDCA_OPTIONS, choose, memory, newton_options, owlqn_between, sag_options
 from ._rates import WATCHES
 
-BEGINNING, FEW, FLAT = 8, 5, 5e-4
-STILL, SHORTER, SHORTEST, CLOSE = 6, 0.5, 0.25, 1e-4
+BEGINNING, FEW, FLAT, STEEP = 8, 5, 5e-4, 0.03
 BEGIN, MIDDLE, END, ALONE = 0, 1, 2, 3  # of a run under l1 that sag begins; ALONE: there are no parts
 NAMES = tuple(ALGORITHMS)  # checkpoints have the numbers
 
@@ -52,7 +51,7 @@ class Auto(Optimiser):
         self.told.append(f"algorithm: {name}{alone}, {why} (-a chooses another)")
         between = objective.l1 and name == "sag" and owlqn_between(self.facts, max_memory * GIGABYTE)
         self.part = BEGIN if between else ALONE
-        self.risen = [-math.inf, 0.0]  # the best bound at the end, and the passes since
+        self.lowered = [math.inf, math.inf]  # f, and by how much of it the last step of the beginning lowered that
         self._turn_to(name, options)
 
     def _turn_to(self, name, options):
@@ -84,22 +83,17 @@ class Auto(Optimiser):
         if step.exact:
             bound = certificate.bound_at(self.objective, step.objective, self.w, self.inner.gradient())
         distance = (step.objective - max(0.0, bound)) / step.objective if step.objective > 0 and math.isfinite(bound) else 0.0
-        if self.part == END and distance > CLOSE:
-            self._keep_rising(bound)
+        if self.part == BEGIN:
+            self.lowered = [step.objective, self.lowered[0] / step.objective - 1]
         self.watch.see(distance, step.objective)
-
-    def _keep_rising(self, bound):
-        """Shorter steps where these are too long for the bound to rise."""
-        best, still = self.risen
-        self.risen = [bound, 0.0] if bound > best else [best, still + 1]
-        if self.risen[1] == STILL:
-            self.inner.pace.length = max(SHORTEST, self.inner.pace.length * SHORTER)
-            self.risen[1] = 0.0
 
     def _follow_the_way(self):
         """From part to part of a run under l1."""
         if self.part == BEGIN and (self.watch.passes >= BEGINNING or (self.watch.passes == 0 and self.w.any())):
-            self._go_on("owlqn", MIDDLE, "goes on with the Hessian's diagonal at these weights")
+            if self.lowered[1] < STEEP:
+                self.part = ALONE
+            else:
+                self._go_on("owlqn", MIDDLE, "goes on with the Hessian's diagonal at these weights")
         elif self.part == MIDDLE and len(self.inner.recent) > FEW:
             lowered = self.inner.recent[-FEW][0] - self.inner.f
             if lowered < FEW * FLAT * self.inner.f:
@@ -143,15 +137,16 @@ class Auto(Optimiser):
     def gradient(self):
         return self.inner.gradient()
 
+    @property
+    def hope(self):
+        return self.inner.hope
+
     def can_move_to(self, objective):
         """Another algorithm is chosen where lambda becomes zero, or is no longer."""
         return self.part in (END, ALONE) and bool(objective.l2) == bool(self.objective.l2) and self.inner.can_move_to(objective)
 
     def move_to(self, objective):
-        """sag follows sdca: on a path from strength to strength it takes two thirds of the time, by its table.
-
-        Under l1 it goes on with full steps: after a move the bound stands still for some passes, whatever their length.
-        """
+        """sag follows sdca: on a path from strength to strength it takes two thirds of the time, by its table."""
         self.objective = objective
         if self.name == "sdca":
             self._turn_to("sag", {})
@@ -159,17 +154,15 @@ class Auto(Optimiser):
         if self.watch:
             self.watch.forget()
         self.inner.move_to(objective)
-        if self.part == END:
-            self.part, self.inner.pace.length = ALONE, 1.0
 
     def state(self):
-        own = {"choice": np.array([NAMES.index(self.name)]), "part": np.array([self.part]), "risen": np.array(self.risen)}
+        own = {"choice": np.array([NAMES.index(self.name)]), "part": np.array([self.part]), "lowered": np.array(self.lowered)}
         own |= self.watch.state() if self.watch else {}
         return own | {f"inner_{name}": array for name, array in self.inner.state().items()}
 
     def state_shapes(self):
         inner = {f"inner_{name}": shape for name, shape in self.inner.state_shapes().items()}
-        return inner | {"risen": (np.float64, (2,))} | ({"seen": (np.float64, (None, 2))} if self.watch else {})
+        return inner | {"lowered": (np.float64, (2,))} | ({"seen": (np.float64, (None, 2))} if self.watch else {})
 
     def become(self, state):
         name = NAMES[counted(state, "choice", len(NAMES) - 1)]
@@ -179,7 +172,7 @@ class Auto(Optimiser):
 
     def restore(self, state):
         self.become(state)
-        self.part, self.risen = counted(state, "part", ALONE), state["risen"].tolist()
+        self.part, self.lowered = counted(state, "part", ALONE), state["lowered"].tolist()
         if self.watch:
             self.watch.restore(state)
         self.inner.restore({name.removeprefix("inner_"): array for name, array in state.items() if name.startswith("inner_")})
@@ -199,7 +192,8 @@ ALGORITHM = Algorithm(
     passes=1000,
     details=(
         "With --l1 alone it is owlqn, without a penalty lbfgs; with --l1 and --lambda sag, then owlqn from its weights with\n"
-        "--precondition, and sag again at the end. With --lambda alone it is newton-cg with more than 4 threads; with few labels sdca,\n"
+        "--precondition, and sag again at the end, or sag alone where l1 is strong.\n"
+        "With --lambda alone it is newton-cg with more than 4 threads; with few labels sdca,\n"
         "else sag, each where it fits into --max-memory; with 100 labels or more lbfgs at first. If sdca's rate says after 3 passes that\n"
         "15 are not enough, or 50 where sequences are long, sag goes on from its weights, as it does if lbfgs has proved nothing after\n"
         "2 iterations, or its rate says after 6 that 30 are not enough; and if sag's says after 20 passes that 200 are not, newton-cg.\n"
