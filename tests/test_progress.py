@@ -69,3 +69,13 @@ def test_what_is_read_goes_when_all_is_read_and_the_last_step_stays(monkeypatch,
     assert console.bar.leave
     console.say("said")
     assert console.bar is None and "reading train.txt: 1,000 sentences" in capsys.readouterr().err
+
+
+def test_a_long_run_without_a_terminal_is_told_in_some_twenty_lines(capsys):
+    """The first steps each, and a thousand in no more than leaves room for what is said before and after in 30 lines."""
+    console = progress.Console()
+    for k in range(1, 1001):
+        console.step(Progress(k, Step(1.0), None, 1.0, 0.1))
+    told = [int(line.split()[1]) for line in capsys.readouterr().err.splitlines()]
+    assert told[:5] == [1, 2, 3, 4, 5] and len(told) <= 22
+    assert all(after <= 1.5 * before for before, after in zip(told[4:], told[5:], strict=False))

@@ -16,7 +16,7 @@ from ..training.events import Observer, Observers, distance_text
 from ..training.signals import StopSignal
 from .bar import LogBar
 
-EACH, GROWTH = 8, 1.25  # where there is no terminal: each of the first steps, then ever fewer
+EACH, GROWTH = 5, 1.4  # where there is no terminal: each of the first steps, then ever fewer
 MUCH = 100_000  # sentences: who reads as many without a terminal is told, and again at twice as many
 INTERVAL = 0.5  # seconds between two looks at the reading, and before the first
 NARROW = 80  # columns, where the terminal does not say
