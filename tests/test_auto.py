@@ -58,7 +58,9 @@ def test_few_labels_get_sdca_where_nothing_speaks_against_it():
     assert choose(few, 4, l2=l2)[0] == "sdca"
     against = [{"l2": 0.05 / 10_000}, {"warm": True}, {"l1": 0.1}, {"threads": 5}]
     assert {choose(few, 4, **{"l2": l2, **how})[0] for how in against} == {"sag", "newton-cg"}
-    changed = [{"constrained": True}, {"n_tokens_squared": 200_000 * 3000}, {"n_labels": 17}]
+    changed = [{"constrained": True}, {"n_tokens_squared": 200_000 * 300}, {"n_labels": 17}]
+    all_long = {"n_labels": 9, "n_sequences": 200, "n_tokens_squared": 200_000 * 1000}
+    assert choose(counts(**all_long), 4, l2=1 / 200)[0] == "sdca"
     assert {choose(counts(**{"n_labels": 9, **how}), 4, l2=l2)[0] for how in changed} == {"sag"}
     assert choose(few, 0.08, l2=l2)[0] == "sag"
 

@@ -12,7 +12,7 @@ The first of these that applies:
     the mean squared length is above UNEVEN times the squared mean
                                                 the same: a few sequences that are very much longer than the others are what sag draws, so
                                                 that its passes take a hundred times as long
-    at most FEW labels, lambda n at least WEAK, sequences of LONG tokens at most, no rules, zero weights, and its marginals fit into
+    at most FEW labels, lambda n at least WEAK, sequences not too long, no rules, zero weights, and its marginals fit into
     --max-memory                                sdca: where the label pairs of a token are not many more than its attributes, its pass takes
                                                 twice as long as sag's, and it needs a half to a quarter of the passes
     sag fits into --max-memory                  sag; where its table takes too much, with 2, 4, .. MOST sequences in an entry, as long as
@@ -36,7 +36,7 @@ MIDDLE_OPTIONS = {"memory": 8, "precondition": True}  # owlqn's, between sag and
 LEAST_OPTIONS = {"memory": 5}  # lbfgs'
 SDCA_OPTIONS = {"table_precision": "single"}  # half the memory; _rates says where it goes no further
 THREADS, MOST, FEWEST, UNEVEN = 4, 64, 500, 600
-FEW, WEAK, LONG, MANY = 16, 0.1, 2000, 100
+FEW, WEAK, LONG, LONGEST, EVEN, MANY = 16, 0.1, 250, 2000, 4, 100
 STRONG = 10  # of lambda n
 GIGABYTE = 1 << 30
 ALGORITHMS = {
@@ -81,7 +81,10 @@ def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0, shards=False, warm=F
 
 
 def suits_sdca(facts, l2):
-    return facts.n_labels <= FEW and l2 * facts.n_sequences >= WEAK and facts.n_tokens_squared <= LONG * facts.n_tokens
+    """Sequences of LONG tokens at most, or all long ones: it, too, draws those that are longer than the others far more often."""
+    even = facts.n_sequences * facts.n_tokens_squared <= EVEN * facts.n_tokens**2
+    length = facts.n_tokens_squared / facts.n_tokens
+    return facts.n_labels <= FEW and l2 * facts.n_sequences >= WEAK and length <= (LONGEST if even else LONG)
 
 
 def sag_options(facts, room, l2):
