@@ -126,6 +126,7 @@ def test_ctrl_c_while_modules_load_just_ends_it(tmp_path):
 
 def test_ctrl_c_before_a_command_has_begun_too(tmp_path):
     program = "import os, signal, crftrain.__main__ as m, crftrain.cli.later as l\n"
+    program += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background has it ignored
     program += "l.later = lambda name: os.kill(os.getpid(), signal.SIGINT)\nm.run()\n"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, env={**os.environ, "PYTHONPATH": _paths(tmp_path)})
     assert (ended.returncode, ended.stderr) == (130, b"")
