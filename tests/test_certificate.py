@@ -14,6 +14,7 @@ from crftrain.training.proof import Goal, Prover, bound_at
 
 PENALTIES = [(1.0, 0.0), (0.2, 0.1), (0.0, 0.3), (100.0, 0.0), (0.01, 0.0)]  # n lambda, n l1
 BOUNDING = ["sag", "saga", "svrg", "sdca", "oeg", "lbfgs", "newton-cg", "gis"]
+BOUNDING_L1 = ["sag", "saga", "newton-cg", "owlqn", "auto"]
 
 
 def make(name, problem, seed=1, w=None, **options):
@@ -192,8 +193,8 @@ def test_what_is_asked_for_where_nothing_was_said():
     assert Goal.of(made.problem(l2=1 / n), 0, default_slope=1e-5) == Goal()
 
 
-@pytest.mark.parametrize("name", BOUNDING)
-def test_where_there_is_one_label_the_first_step_is_proved(name):
-    problem = larger(labels=1, sequences=20).problem(l2=1 / 20)
+@pytest.mark.parametrize("name, n_l1", [(name, 0.0) for name in (*BOUNDING, "auto")] + [(name, 0.1) for name in BOUNDING_L1])
+def test_where_there_is_one_label_the_first_step_is_proved(name, n_l1):
+    problem = larger(labels=1, sequences=20).problem(l2=1 / 20, l1=n_l1 / 20)
     outcome = fit(problem, make(name, problem), monitors=[Limits(steps=30)])
     assert outcome.reason == "converged" and outcome.objective == pytest.approx(0, abs=1e-12)

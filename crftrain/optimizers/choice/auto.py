@@ -84,7 +84,7 @@ class Auto(Optimiser):
             bound = certificate.bound_at(self.objective, step.objective, self.w, self.inner.gradient())
         distance = (step.objective - max(0.0, bound)) / step.objective if step.objective > 0 and math.isfinite(bound) else 0.0
         if self.part == BEGIN:
-            self.lowered = [step.objective, self.lowered[0] / step.objective - 1]
+            self.lowered = [step.objective, self.lowered[0] / step.objective - 1 if step.objective > 0 else 0.0]
         self.watch.see(distance, step.objective)
 
     def _follow_the_way(self):
