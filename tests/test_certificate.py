@@ -10,7 +10,7 @@ from crftrain import optimizers
 from crftrain.chain import certificate
 from crftrain.optimizers.base import Step
 from crftrain.training.loop import Asked, Limits, fit
-from crftrain.training.proof import Goal, Prover, bound_at
+from crftrain.training.proof import Goal, Prover
 
 PENALTIES = [(1.0, 0.0), (0.2, 0.1), (0.0, 0.3), (100.0, 0.0), (0.01, 0.0)]  # n lambda, n l1
 BOUNDING = ["sag", "saga", "svrg", "sdca", "oeg", "lbfgs", "newton-cg", "gis"]
@@ -44,7 +44,7 @@ def test_no_bound_is_above_the_optimum(name):
         for seed, scale in enumerate([0.0, 0.1, 0.1, 1.0, 5.0]):
             w, g = made.weights(seed, scale), np.empty(problem.n_features)
             value = problem.value_and_gradient(w, g) + problem.l1 * np.abs(w).sum()
-            bound = bound_at(problem, value, w, g)
+            bound = certificate.bound_at(problem, value, w, g)
             assert 0 <= bound <= best * (1 + 1e-9) + 1e-12
             assert value - bound >= value - best - 1e-9 * abs(best) - 1e-12
 
@@ -83,7 +83,7 @@ def test_a_table_of_one_point_bounds_as_the_point_itself_does(name):
     step, g = opt.step(), np.empty(problem.n_features)  # a warm start: the table is filled at w
     assert step.exact
     value = problem.value_and_gradient(w, g)
-    assert opt.lower_bound() == pytest.approx(bound_at(problem, value, w, g), rel=1e-9, abs=1e-9)
+    assert opt.lower_bound() == pytest.approx(certificate.bound_at(problem, value, w, g), rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", [*BOUNDING, "auto"])

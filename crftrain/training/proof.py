@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..chain import certificate
-from ..chain.certificate import bound_at
 
 DEFAULT = 1e-3  # of f(w): what is to be proved where --tol says nothing
 LOOSE = 1e-3  # of one sequence: with less squared penalty than that no proof is tight
@@ -121,7 +120,7 @@ class Prover:
         if not self.provable:
             return
         if g is not None:
-            self.bound = max(self.bound, bound_at(self.objective, objective, w, g))
+            self.bound = max(self.bound, certificate.bound_at(self.objective, objective, w, g))
         if self.bound > 0 or g is not None or objective <= certificate.NOTHING:
             self.distance = self.estimate = certificate.distance(objective, self.bound)
 
@@ -134,7 +133,7 @@ class Prover:
         outcome.gap = self.objective.gap(outcome.w, g)
         outcome.proved_last = self.distance
         if self.provable:
-            self.bound = max(self.bound, bound_at(self.objective, outcome.objective, outcome.w, g))
+            self.bound = max(self.bound, certificate.bound_at(self.objective, outcome.objective, outcome.w, g))
             outcome.bound = max(0.0, outcome.objective - self.bound)
             outcome.proved = certificate.distance(outcome.objective, self.bound)
 

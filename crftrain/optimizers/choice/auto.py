@@ -23,7 +23,18 @@ from ...chain import certificate
 from ...chain._blocks import give_back
 from ...chain.sizes import sizes
 from ..base import Algorithm, Optimiser, Option, counted, no_better_than_zero
-from ._counts import ALGORITHMS, GIGABYTE, MIDDLE_OPTIONS, SDCA_OPTIONS, choose, memory, newton_options, owlqn_between, sag_options
+from ._counts import (
+    ALGORITHMS,
+    GIGABYTE,
+    LEAST_OPTIONS,
+    MIDDLE_OPTIONS,
+    SDCA_OPTIONS,
+    choose,
+    memory,
+    newton_options,
+    owlqn_between,
+    sag_options,
+)
 from ._rates import WATCHES
 
 BEGINNING, FEW, FLAT, STEEP = 8, 5, 5e-4, 0.03
@@ -59,7 +70,8 @@ class Auto(Optimiser):
         self.name, algorithm = name, ALGORITHMS[name]
         self.inner = algorithm.make(self.objective, self.w, self.rng, **{**algorithm.defaults(), **options})
         give_back()
-        self.watch = WATCHES[name](self.facts) if name in WATCHES and (name != "lbfgs" or self.objective.l2 and not options) else None
+        last = name == "lbfgs" and (options == LEAST_OPTIONS or not self.objective.l2)  # what nothing could follow
+        self.watch = WATCHES[name](self.facts) if name in WATCHES and not last else None
 
     def news(self):
         """What has been decided and not been told yet."""
