@@ -116,6 +116,8 @@ cdef extern from "_simd.h":     # where each of them is explained
         void settle_soft(const Occurrences*, const Blocks* v, const Blocks* d, Owing*, double sum, double length, double l1, double l2,
                          int64_t first, int64_t T, int LP) noexcept nogil
         void soften(int64_t n, double owed, double due, double l1, double l2, const double* rate, const double* d, double* v) noexcept nogil
+        void pay_block(int64_t n, double u, double* v, double* q) noexcept nogil
+        void pay(const Occurrences*, const Blocks* v, const Blocks* q, double u, int64_t first, int64_t T, int LP) noexcept nogil
 
     const Simd* crftrain_simd(const char* wish)
 

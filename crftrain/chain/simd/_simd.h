@@ -218,6 +218,13 @@ typedef struct {
 
     /* the same over n weights, n a multiple of 8, with a rate for each */
     void (*soften)(int64_t n, double owed, double due, double l1, double l2, const double *rate, const double *d, double *v);
+
+    /* n weights v of a block pay the cumulative penalty, for u that each could have paid in all and q that it has:
+     * v' = max(v - (u + q), 0) + min(v + (u - q), 0), q += v' - v. Where q is NaN v' = 0. */
+    void (*pay_block)(int64_t n, double u, double *v, double *q);
+
+    /* the same for the blocks of T tokens; a block that comes twice has paid */
+    void (*pay)(const Occurrences *o, const Blocks *v, const Blocks *q, double u, int64_t first, int64_t T, int LP);
 } Simd;
 
 /* base, v3 (AVX2 and FMA) or v4 (AVX-512); "" picks the best one. NULL where the CPU lacks what was wished for. */

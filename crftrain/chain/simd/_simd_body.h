@@ -298,7 +298,7 @@ static const Simd FN(table) = {
     .log_shares = FN(log_shares), .log_forward = FN(log_forward),
     .arcs_viterbi = FN(arcs_viterbi), .lanes_forward = FN(lanes_forward), .lanes_backward = FN(lanes_backward),
     .sum_records = FN(sum_records),
-    .settle_soft = FN(settle_soft), .soften = FN(soften),
+    .settle_soft = FN(settle_soft), .soften = FN(soften), .pay_block = FN(pay_block), .pay = FN(pay),
 };
 
 #undef V

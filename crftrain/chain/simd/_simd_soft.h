@@ -63,6 +63,50 @@ static void FN(settle_soft)(const Occurrences *o, const Blocks *v, const Blocks 
     }
 }
 
+INLINE void FN(pay_number)(double u, double *v, double *q) {
+    double before = *v, above = before - (u + *q), below = before + (u - *q);
+    *v = (above > 0 ? above : 0.0) + (below < 0 ? below : 0.0);
+    *q += *v - before;
+}
+
+INLINE void FN(pay_some)(int64_t n, double u, double *v, double *q) {
+    const V none = SPREAD(0.0), all = SPREAD(u);
+    int64_t i = 0;
+    for (; i + VW <= n; i += VW) {
+        V before = LOAD(v + i), had = LOAD(q + i), above = before - (all + had), below = before + (all - had);
+        V now = PICK(GREATER(above, none), above, none) + PICK(GREATER(none, below), below, none);
+        STORE(v + i, now);
+        STORE(q + i, had + (now - before));
+    }
+    for (; i < n; i++) FN(pay_number)(u, v + i, q + i);
+}
+
+static void FN(pay_block)(int64_t n, double u, double *v, double *q) { FN(pay_some)(n, u, v, q); }
+
+/* Bring near what the next token has of q: its k-th occurrence. */
+INLINE void FN(fetch_paid)(int64_t k, int64_t split, int64_t end, int LP, const int32_t *attr, const Blocks *q) {
+    if (k < split)
+        for (int j = 0; j < LP; j += 8) crf_prefetch(q->rows + attr[k] * q->stride + j);
+    else if (k < end)
+        crf_prefetch(q->w + q->ptr[attr[k]]);
+}
+
+static void FN(pay)(const Occurrences *o, const Blocks *v, const Blocks *q, double u, int64_t first, int64_t T, int LP) {
+    const int64_t stride = v->stride, *const ptr = v->ptr;
+    const int32_t *const attr = o->attr;
+    for (int64_t t = first; t < first + T; t++) {
+        int64_t k = o->ptr[t], split = o->split[t], to = o->ptr[t + 1], ahead = to - k, more = t + 1 < first + T;
+        int64_t next_split = more ? o->split[t + 1] : 0, next_to = more ? o->ptr[t + 2] : 0;
+        for (; k < to; k++) {
+            FN(fetch_paid)(k + ahead, next_split, next_to, LP, attr, q);
+            if (k < split)
+                FN(pay_some)(LP, u, v->rows + attr[k] * stride, q->rows + attr[k] * stride);
+            else
+                for (int64_t p = ptr[attr[k]]; p < ptr[attr[k] + 1]; p++) FN(pay_number)(u, v->w + p, q->w + p);
+        }
+    }
+}
+
 static void FN(soften)(int64_t n, double owed, double due, double l1, double l2, const double *rate, const double *d, double *v) {
     for (int64_t i = 0; i < n; i += VW) {
         V r = LOAD(rate + i);

@@ -8,6 +8,7 @@ from ..._kernels cimport Lattice, Tokens
 cdef class DescentWeights(LazyWeights):
     cdef void update(self, const Tokens* s, int64_t first, int64_t T, Lattice* X, double c) noexcept nogil
     cdef void pay(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil
+    cdef void pay_nodes(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil
     cdef void pay_block(self, int64_t block, int64_t n, double* v, double* d) noexcept nogil
     cdef void shrink(self, double factor) noexcept nogil
     cdef void rescale(self) noexcept nogil

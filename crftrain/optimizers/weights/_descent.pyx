@@ -43,6 +43,18 @@ cdef class DescentWeights(LazyWeights):
 
     cdef void pay(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil:
         """pay_block for the blocks of T tokens, and for the transitions if there is a label pair."""
+        cdef int64_t k, a, p
+        self.pay_nodes(s, first, T)
+        if T > 1:
+            self.pay_block(self.last.shape[0] - 1, self.W.places, &self.v_edge[0], &self.d_edge[0])
+        if s.pairs.ptr != NULL:
+            for k in range(s.pairs.ptr[first], s.pairs.ptr[first + T]):
+                a = s.pairs.attr[k]
+                p = self.v.pairs.ptr[a]
+                self.pay_block(self.pair_base + a, self.v.pairs.ptr[a + 1] - p, self.v.pairs.w + p, self.d.pairs.w + p)
+
+    cdef void pay_nodes(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil:
+        """Of these the blocks that are not on label pairs."""
         cdef int64_t t, k, a, p, LP = self.W.LP
         for t in range(first, first + T):
             for k in range(s.nodes.ptr[t], s.nodes.split[t]):
@@ -52,13 +64,6 @@ cdef class DescentWeights(LazyWeights):
                 a = s.nodes.attr[k]
                 p = self.v.nodes.ptr[a]
                 self.pay_block(a, self.v.nodes.ptr[a + 1] - p, self.v.nodes.w + p, self.d.nodes.w + p)
-        if T > 1:
-            self.pay_block(self.last.shape[0] - 1, self.W.places, &self.v_edge[0], &self.d_edge[0])
-        if s.pairs.ptr != NULL:
-            for k in range(s.pairs.ptr[first], s.pairs.ptr[first + T]):
-                a = s.pairs.attr[k]
-                p = self.v.pairs.ptr[a]
-                self.pay_block(self.pair_base + a, self.v.pairs.ptr[a + 1] - p, self.v.pairs.w + p, self.d.pairs.w + p)
 
     cdef void pay_block(self, int64_t block, int64_t n, double* v, double* d) noexcept nogil:
         """Bring n weights v of a block up to date, where something is owed; here nothing. A block may come twice."""

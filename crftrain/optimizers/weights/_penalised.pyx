@@ -66,17 +66,21 @@ cdef class PenalisedWeights(DescentWeights):
 
     cdef void pay_block(self, int64_t block, int64_t n, double* v, double* q) noexcept nogil:
         """For a block that pays twice in a step, the second time nothing is owed."""
-        cdef double o = self.owed(block), x
+        cdef double o
         cdef int64_t k
-        if self.stamps != NULL:
-            self.stamps[block] = self.u
-            for k in range(n):
-                v[k] = paid(v[k], q[k], o)
+        if self.stamps == NULL:
+            simd.pay_block(n, self.u, v, q)
             return
+        o = self.owed(block)
+        self.stamps[block] = self.u
         for k in range(n):
-            x = paid(v[k], q[k], o)
-            q[k] += x - v[k]
-            v[k] = x
+            v[k] = paid(v[k], q[k], o)
+
+    cdef void pay_nodes(self, const Tokens* s, int64_t first, int64_t T) noexcept nogil:
+        if self.stamps == NULL:
+            simd.pay(&s.nodes, &self.v.nodes, &self.d.nodes, self.u, first, T, self.W.LP)
+        else:
+            DescentWeights.pay_nodes(self, s, first, T)
 
     cdef double owed(self, int64_t block) noexcept nogil:
         return self.u if self.stamps == NULL else self.u - self.stamps[block]
