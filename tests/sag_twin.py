@@ -248,7 +248,10 @@ class Sag(Twin):
 
 
 class ProximalSag(Twin):
-    """Under l1, weight by weight: each has a rate, and owes steps since a unit last had its block, which it pays as one."""
+    """Under l1, weight by weight: each has a rate, and owes steps since a unit last had its block, which it pays as one.
+
+    risen = 0: the steps of a pass grow to their length.
+    """
 
     def __init__(self, made, rng, **options):
         super().__init__(made, rng, **options)
@@ -259,7 +262,7 @@ class ProximalSag(Twin):
         self.rate[: layout.ptr[-1]], block[: layout.ptr[-1]] = blocks[nodes], nodes
         self.rate[layout.transitions], block[layout.pair_ptr[0] :] = transitions, layout.n_attributes + pairs
         self.block, self.paid, self.sum, self.length = block, np.zeros((2, size)), 0.0, 0.0
-        self.met = []
+        self.met, self.risen = [], self.n
         for problem in self.units.problems:
             own = problem.sequences.corpus
             later = () if own.pairs is None else layout.n_attributes + own.pairs.attr
@@ -278,7 +281,8 @@ class ProximalSag(Twin):
         u = self.draw()
         self.pay(self.met[u])
         self.remember(u, self.visit(u))
-        alpha = self.sampler.step()
+        self.risen = min(self.risen + 1, self.n)
+        alpha = self.sampler.step() * self.risen / self.n
         self.sum, self.length = self.sum + alpha / self.sampler.m, self.length + alpha
 
     def run(self, steps):

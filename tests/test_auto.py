@@ -9,6 +9,7 @@ from problems import larger
 
 from crftrain import optimizers
 from crftrain.chain.sizes import sizes
+from crftrain.errors import TrainingError
 from crftrain.optimizers.choice import _counts, auto
 from crftrain.optimizers.choice._counts import FEWEST, choose, owlqn_between
 from crftrain.optimizers.choice._rates import LbfgsWatch, SagWatch, SdcaWatch
@@ -48,7 +49,7 @@ def test_counts_decide():
     assert choose(counts(), 4, threads=4)[0] == "sag"
     assert choose(counts(), 4, threads=5)[0] == "newton-cg"
     assert choose(counts(n_tokens_squared=10**10), 4)[0] == "newton-cg"
-    assert choose(counts(), 4, l1=0.1)[0] == "sag"
+    assert choose(counts(), 4, l1=0.1)[0] == "sgd-l1" and choose(counts(), 4, l1=0.1, warm=True)[0] == "sag"
     assert choose(counts(), 4, l2=0.0)[0] == choose(counts(), 4, l2=0.0, threads=5, shards=True)[0] == "lbfgs"
     assert choose(counts(), 1e-9, l1=0.1)[0] == choose(counts(), 4, l1=0.1, l2=0.0)[0] == "owlqn"
 
@@ -57,7 +58,7 @@ def test_few_labels_get_sdca_where_nothing_speaks_against_it():
     few, l2 = counts(n_labels=9), 1 / 10_000
     assert choose(few, 4, l2=l2)[0] == "sdca"
     against = [{"l2": 0.05 / 10_000}, {"warm": True}, {"l1": 0.1}, {"threads": 5}]
-    assert {choose(few, 4, **{"l2": l2, **how})[0] for how in against} == {"sag", "newton-cg"}
+    assert [choose(few, 4, **{"l2": l2, **how})[0] for how in against] == ["sag", "sag", "sgd-l1", "newton-cg"]
     changed = [{"constrained": True}, {"n_tokens_squared": 200_000 * 300}, {"n_labels": 17}]
     all_long = {"n_labels": 9, "n_sequences": 200, "n_tokens_squared": 200_000 * 1000}
     assert choose(counts(**all_long), 4, l2=1 / 200)[0] == "sdca"
@@ -222,23 +223,54 @@ def under_l1(l1=0.5, l2=0.05, **more):
     return larger(3, sequences=120, **more).problem(l1=l1 / 120, l2=l2 / 120)
 
 
-def test_under_l1_owlqn_is_between_sag_and_sag_and_each_turn_is_told_once(monkeypatch):
+def test_under_l1_owlqn_is_between_sgd_and_sag_and_each_turn_is_told_once(monkeypatch):
     monkeypatch.setattr(auto, "STEEP", 0.0)
     problem, told = under_l1(), []
     opt = made_by_auto(problem)
     outcome = fit(problem, opt, tol=1e-4, monitors=[Asked(lambda progress: told.extend(opt.news())), Limits(steps=2000)])
     assert outcome.reason == "converged"
-    assert [text.split()[1].rstrip(",") for text in told] == ["sag", "owlqn", "sag"]
+    assert [text.split()[1].rstrip(",") for text in told] == ["sgd-l1", "owlqn", "sag"]
 
 
-def test_under_l1_sag_stays_alone_where_its_beginning_has_come_far():
+def test_under_l1_sag_follows_at_once_where_the_beginning_has_come_far():
     problem = under_l1(l1=5.0)
     opt = made_by_auto(problem)
     assert fit(problem, opt, tol=1e-4, monitors=[Limits(steps=2000)]).reason == "converged"
-    assert opt.part == ALONE and [text.split()[1].rstrip(",") for text in opt.news()] == ["sag"]
+    assert opt.part == ALONE and [text.split()[1].rstrip(",") for text in opt.news()] == ["sgd-l1", "sag"]
 
 
-def test_under_l1_weights_to_start_from_take_the_place_of_sags_beginning():
+@pytest.mark.parametrize("breaks", [False, True])
+def test_under_l1_sag_begins_at_zero_where_sgd_has_come_to_nothing_better(breaks):
+    """Steps that are far too long, and a pass that leaves the range of numbers."""
+    problem = under_l1()
+    opt = made_by_auto(problem)
+    opt.inner.eta = 30.0
+    opt.step()
+    if breaks:
+        opt.inner._descend = lambda *order: raising(TrainingError("step 3 of the pass", "the loss is not finite"))
+    assert fit(problem, opt, tol=1e-4, monitors=[Limits(steps=2000)]).reason == "converged"
+    told = opt.news()
+    assert [text.split()[1].rstrip(",") for text in told] == ["sgd-l1", "sag"] and "from zero weights" in told[1] and opt.part == ALONE
+
+
+def raising(error):
+    raise error
+
+
+@pytest.mark.parametrize("made", [larger(3, sequences=120), larger(4, sequences=200, noise=0.5), larger(5, sequences=400, values=True)])
+@pytest.mark.parametrize("l1, l2", [(0.5, 0.05), (5.0, 0.1)])
+def test_under_l1_sag_loses_little_of_what_sgd_has_come_to(made, l1, l2):
+    n = made.corpus.n_sequences
+    problem = made.problem(l1=l1 / n, l2=l2 / n)
+    opt = made_by_auto(problem)
+    opt.between, values = False, []
+    for _ in range(BEGINNING + 4):
+        opt.step()
+        values.append(problem.objective(opt.w))
+    assert opt.name == "sag" and max(values[BEGINNING:]) < 1.2 * values[BEGINNING - 1]
+
+
+def test_under_l1_weights_to_start_from_take_the_place_of_the_beginning():
     problem = under_l1()
     opt = made_by_auto(problem)
     opt.w[:] = 0.1

@@ -62,6 +62,22 @@ def test_late_proximal_steps_are_those_of_the_twin_whatever_the_corpus(name, tab
     assert_same_steps("sag", ProximalSag, small(name), l2=0.05, l1=0.01, table=table, **EXACT)
 
 
+@pytest.mark.parametrize("name", SHAPES)
+def test_steps_from_another_methods_weights_grow_as_sequences_are_met(name):
+    made, how = small(name), {"l2": 0.05, "l1": 0.01, "first_pass": "permute"}
+    w = made.weights(2, 0.3)
+    problem, own, opt = start("sag", made, w=w.copy(), **how, **EXACT)
+    opt.go_on()
+    opt.pace.look = lambda *seen: False
+    twin = ProximalSag(made, np.random.default_rng(1), w=w, **how)
+    twin.risen = 0
+    for _ in range(4):
+        opt.step()
+        twin.run(twin.n)
+        np.testing.assert_allclose(own, twin.w, atol=1e-12 * np.abs(twin.w).max())
+    assert problem.passes == pytest.approx(twin.passes)
+
+
 def test_rates_are_1_in_the_mean_over_occurrences_and_larger_for_rare_attributes():
     made = larger()
     corpus, layout = made.corpus, made.layout

@@ -8,6 +8,8 @@ from test_elastic import assert_optimal
 
 from crftrain import optimizers
 from crftrain.chain import certificate
+from crftrain.chain._measures import beyond
+from crftrain.optimizers.average import _mixture
 from crftrain.optimizers.average._course import Course
 from crftrain.optimizers.average._mixture import BEGIN, DOUBTED, LEAST, LONG, MOST, TRUSTED, Mixture, Stride
 from crftrain.training.loop import Limits, fit
@@ -83,6 +85,25 @@ def test_steps_are_longer_where_each_pass_is_worth_more_than_all_before_and_shor
     other = Stride(0)
     other.restore(stride.state())
     assert other.state() == stride.state()
+
+
+def test_steps_are_not_shortened_while_less_than_half_is_proved():
+    stride = Stride(0)
+    for t in (0.5, 0.2, 0.1, 0.05):
+        stride.look(t, 0.4)
+        assert stride.length >= 1
+    stride.look(0.01, 0.6)
+    assert stride.length < 1
+
+
+def test_a_pass_that_is_worth_nothing_is_found_so_at_once(monkeypatch):
+    """Where it has the same gradient, and less entropy."""
+    g, asked = 0.03 * np.random.default_rng(1).standard_normal(50).astype(np.float32).astype(float), []
+    mixture = Mixture(50)
+    bound, _ = mixture.add(1.0, g.copy(), l2=0.01, l1=0.02)
+    monkeypatch.setattr(_mixture, "beyond", lambda *arguments: asked.append(0) or beyond(*arguments))
+    again, t = mixture.add(0.5, g.copy(), l2=0.01, l1=0.02)
+    assert t == 0 and again == pytest.approx(bound, rel=1e-6) and len(asked) < 30
 
 
 def test_steps_of_a_run_that_is_taken_up_on_a_path_are_as_long_as_without_a_break():

@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 
 from crftrain.errors import TrainingError
-from crftrain.optimizers.descent._schedule import ALPHA, ENDLESS, ETA, FIRST, FORMULAS, PASSES, Schedule, calibrate, grid, schedule_option
+from crftrain.optimizers.descent._schedule import (
+    ALPHA,
+    ENDLESS,
+    ETA,
+    FIRST,
+    FORMULAS,
+    PASSES,
+    Brief,
+    Schedule,
+    calibrate,
+    grid,
+    schedule_option,
+)
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -85,6 +97,12 @@ def test_a_trial_is_the_beginning_of_the_training(name):
     schedule = Schedule(name, decay=0.7)
     np.testing.assert_allclose(schedule.trial_rates(0.5, 90, 400), schedule.rates(0.5, 0, 90, 400), rtol=1e-12)
     assert schedule.trial_passes(90, 400) == 90 / 400
+
+
+def test_a_trial_for_a_few_passes_is_their_beginning():
+    brief = Brief("exponential", 0.7)
+    np.testing.assert_allclose(brief.trial_rates(0.5, 90, 400), brief.rates(0.5, 0, 90, 400), rtol=1e-12)
+    assert brief.trial_passes(90, 400) == 90 / 400 and not brief.pictured
 
 
 @pytest.mark.parametrize("name", sorted(FORMULAS.keys() - ENDLESS))

@@ -14,6 +14,9 @@ they swing, there is little in the new point that is not noise, and t is small:
     t below DOUBTED    steps are SHORTER, where t is a third of that MUCH so, unless it rises already; from now on CUT of their length is
                        what may be too long, and each constant is searched once more: some of them are of weights that were quite other ones
 
+While less than WEAK of f is proved t tells nothing: where lambda is small a bound is far off whatever the steps are, since all that
+|g| has above l1 is squared and divided by it. Steps are not shorter than the constants say then.
+
 A run from zero has its first BEGIN passes at the length that the constants of the sequences allow, and goes on at LONG of it. Those
 constants are of no use to t, nor is a clock.
 """
@@ -26,6 +29,7 @@ from ...chain.certificate import STEPS
 TRUSTED, DOUBTED = 0.6, 0.3
 LONGER, SLOWER, SHORTER, MUCH, CUT = 1.2, 1.1, 0.75, 0.6, 0.8
 BEGIN, LONG, LEAST, MOST = 6, 2.0, 1 / 16, 4.0
+WEAK = 0.5
 NEAR = 1e-5  # how well t has to be known
 
 
@@ -47,17 +51,18 @@ class Mixture:
 
     def _best(self, at, along, entropy, g, l2, l1):
         """The t from 0 to 1 of the largest phi at (x, y) = at + t along, the shares of what was before and of g: Newton, bracketed."""
-        rise, low, high, t = along[0] * self.entropy + along[1] * entropy, 0.0, 1.0, 1.0
+        rise, low, high, t = along[0] * self.entropy + along[1] * entropy, -1.0, 1.0, 1.0  # low: nothing is known of 0 yet
         for _ in range(STEPS):
             x, y = at[0] + t * along[0], at[1] + t * along[1]
             _, falls, bends = beyond(self.g, g, (x, y), along, l1)
             slope = rise - falls / l2
-            if slope >= 0 and t == 1 or bends == 0 and slope == 0:
+            if slope >= 0 and t == 1 or slope <= 0 and t == 0 or bends == 0 and slope == 0:
                 return t
             low, high = (t, high) if slope > 0 else (low, t)
             nearer = t + slope * l2 / bends if bends else -1.0
             if not low < nearer < high:
                 nearer = (low + high) / 2
+            nearer = max(0.0, nearer)
             if abs(nearer - t) <= NEAR * nearer:
                 return nearer
             t = nearer
@@ -71,8 +76,8 @@ class Stride:
         """wait: so many passes at first."""
         self.length, self.most, self.wait, self.last = 1.0, MOST, wait, 1.0
 
-    def look(self, t):
-        """After a pass that the mixture took t of; whether each constant shall be searched again."""
+    def look(self, t, proved=1.0):
+        """After a pass that the mixture took t of, with so much of f proved; whether each constant shall be searched again."""
         anew = False
         if self.wait:
             self.wait -= 1
@@ -83,6 +88,8 @@ class Stride:
             anew = self.last >= DOUBTED
             self.most = CUT * self.length if anew else self.most
             self.length = self.length if t > self.last else max(LEAST, self.length * (SHORTER if t > DOUBTED / 3 else MUCH))
+        if proved < WEAK and not self.wait:
+            self.length = max(1.0, self.length)
         self.last = t
         return anew
 

@@ -29,4 +29,5 @@ cdef class TableSteps(SampledSteps):
 
 
 cdef class SagSteps(TableSteps):
-    pass
+    cdef public int64_t risen           # steps of a pass in which they grow from nothing to their length; n_units: of none
+    cdef double rise(self) noexcept nogil

@@ -179,6 +179,14 @@ cdef class TableSteps(SampledSteps):
 
 
 cdef class SagSteps(TableSteps):
+    def __init__(self, problem, w, rng, **options):
+        TableSteps.__init__(self, problem, w, rng, **options)
+        self.risen = self.n_units
+
+    cdef double rise(self) noexcept nogil:
+        self.risen = min(self.risen + 1, self.n_units)
+        return <double> self.risen / self.n_units
+
     cdef int64_t visit_next(self) noexcept nogil:
         cdef int64_t u = self.next_unit()
         cdef bint first = self.sampler.visit(u)
@@ -190,5 +198,5 @@ cdef class SagSteps(TableSteps):
         self.losses[u], self.entropies[u] = f, self.entropy(u, f)
         if not self.learn_constant(u, f, first) or self.table.exchange(self, u) < 0:
             return -1
-        self.lazy.step(self.pace * self.sampler.step_size(), self.l2, self.sampler.seen)
+        self.lazy.step(self.pace * self.sampler.step_size() * self.rise(), self.l2, self.sampler.seen)
         return u

@@ -19,6 +19,15 @@ Under l1 step 4 is proximal, in a metric with a rate r_b for each block b, and p
 
 How long steps are is what the bound says, which mixes the distributions of all passes (_mixture).
 
+Where they begin anew from weights that another method left, each is as long as the share of sequences met. For d is a delayed gradient:
+with x the distance to the optimum in a direction of curvature h, and time in steps,
+
+    x'' + x'/n + (alpha h / n) x = 0,    x' = -alpha d/n
+
+which swings where alpha h n > 1/4, its energy halved in two thirds of a pass. With a table of gradients that all are of the start it has
+the velocity alpha h x at once, and swings by sqrt(alpha h n) times x, tens of times; from rest it swings by x. (On JNLPBA, c1 = 1,
+c2 = 0.05, f rose from 2.36 to 8.3 in the first pass after sgd-l1 with such a table, and stays at 2.36 like this.)
+
 Nobody has proved that this converges. Its fixed points are the optima, the dual at the table's point shows pass by pass that it comes
 nearer, and what is proved at the end is proved by an exact pass.
 
@@ -27,6 +36,7 @@ Reference: Schmidt, Babanezhad, Ahmed, Defazio, Clifton, Sarkar 2015, algorithm 
 
 import numpy as np
 
+from ...chain import certificate
 from ..base import Algorithm
 from ._compiled import ProximalSagSteps, SagSteps
 from ._course import Course
@@ -43,12 +53,16 @@ class ElasticSag(AveragedGradient):
         super().__init__(objective, w, rng, ProximalSagSteps, **options)
         self.mixture, self.pace, self.course = Mixture(len(w)), Stride(0 if self.warm else BEGIN), Course()
 
+    def go_on(self):
+        """From weights that another method has come to, with an empty table."""
+        self.warm, self.pace, self.steps.risen = False, Stride(0), 0
+
     def _prove(self, mean=None):
         mean, entropy = self.steps.mean_gradient() if mean is None else mean, float(np.mean(self.steps.entropies))
         self.bound, self.taken = self.mixture.add(entropy, mean, l2=self.objective.l2, l1=self.objective.l1)
 
     def _look(self, objective):
-        if self.pace.look(self.taken):
+        if self.pace.look(self.taken, 1 - certificate.distance(objective, self.bound)):
             self.steps.search_again()
         self.steps.pace = self.pace.length
 

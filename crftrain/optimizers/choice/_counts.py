@@ -4,8 +4,9 @@ The first of these that applies:
 
     shards, so no single sequences              owlqn with l1; lbfgs without a penalty; else newton-cg, if it fits; else lbfgs
     l1 above 0, lambda = 0                      owlqn
-    l1 above 0                                  sag, if it fits without entries of several sequences, with owlqn in the middle of the way if
-                                                that fits, too, and there are no more weights than occurrences; else owlqn
+    l1 above 0                                  sag, if it fits without entries of several sequences, after some passes of sgd-l1 from zero
+                                                weights, with owlqn in the middle of the way if that fits, too, and there are no more
+                                                weights than occurrences; else owlqn
     lambda = 0, l1 = 0                          lbfgs: nothing can be proved, and where labels can be told apart f goes to zero, which sag
                                                 nears ever more slowly
     more than THREADS threads                   newton-cg, whose passes all threads share, if it fits
@@ -30,9 +31,11 @@ its time there; the rest is weights that the next sequence wants.
 from ...chain._tangent import kept_bytes
 from ..average import sag
 from ..batch import lbfgs, newton_cg, owlqn
+from ..descent import sgd_l1
 from ..dual import sdca
 
-MIDDLE_OPTIONS = {"memory": 8, "precondition": True}  # owlqn's, between sag and sag
+MIDDLE_OPTIONS = {"memory": 8, "precondition": True}  # owlqn's, before sag
+BEGINNING_OPTIONS = {"alpha": 0.7}  # sgd-l1's
 LEAST_OPTIONS = {"memory": 5}  # lbfgs'
 SDCA_OPTIONS = {"table_precision": "single"}  # half the memory; _rates says where it goes no further
 THREADS, MOST, FEWEST, UNEVEN = 4, 64, 500, 600
@@ -45,6 +48,7 @@ ALGORITHMS = {
     "lbfgs": lbfgs.ALGORITHM,
     "owlqn": owlqn.ALGORITHM,
     "sdca": sdca.ALGORITHM,
+    "sgd-l1": sgd_l1.BEGINNING,
 }
 
 
@@ -54,8 +58,11 @@ def choose(facts, max_memory, *, threads=1, l1=0.0, l2=1.0, shards=False, warm=F
     if shards and l1:
         return "owlqn", {}, "for --l1 of data in shards"
     if l1:
-        need = _bytes("sag", facts, {})
-        return ("sag", {}, "for --l1 with --lambda") if l2 and need <= room else ("owlqn", {}, "for --l1")
+        if not l2 or _bytes("sag", facts, {}) > room:
+            return "owlqn", {}, "for --l1"
+        if warm or _bytes("sgd-l1", facts, BEGINNING_OPTIONS) > room:
+            return "sag", {}, "for --l1 with --lambda"
+        return "sgd-l1", BEGINNING_OPTIONS, "at first, for --l1 with --lambda"
     if not l2:
         return "lbfgs", {} if _bytes("lbfgs", facts, {}) <= room else LEAST_OPTIONS, "without a penalty"
     newton = newton_options(facts, room)
@@ -125,8 +132,8 @@ def memory(facts, options):
     name, chosen, _ = choose(facts, options["max_memory"], **{key: getattr(facts, key, value) for key, value in how.items()})
     parts = [(name, chosen)]
     room = options["max_memory"] * GIGABYTE
-    if name == "sag" and getattr(facts, "l1", 0.0) and owlqn_between(facts, room):
-        parts.append(("owlqn", MIDDLE_OPTIONS))
+    if name == "sgd-l1":
+        parts += [("sag", {}), *([("owlqn", MIDDLE_OPTIONS)] if owlqn_between(facts, room) else [])]
     if name == "lbfgs" and not chosen and getattr(facts, "l2", 1.0):
         parts.append(("sag", sag_options(facts, room, getattr(facts, "l2", 1.0))))
     name, chosen = max(parts, key=lambda part: _bytes(part[0], facts, part[1]))

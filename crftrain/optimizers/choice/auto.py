@@ -6,11 +6,16 @@ While sdca, lbfgs or sag run their own estimate of the distance decides, pass by
 the factor by which it falls. sdca goes over to sag, which takes half as long for a pass, lbfgs too, and sag to newton-cg. The one that
 follows begins at the weights that were reached, or at none where these are no better.
 
-Under l1 sag gets on slowly in the middle of the way, on rare attributes and where lambda is small. So after BEGINNING passes owlqn goes
-on, with the Hessian's diagonal at sag's weights (--precondition), until FEW iterations lower f by less than FEW times FLAT of it. The
-end is sag's again, which is better at the last tenths of a per cent and at bounding the optimum. Weights to start from, other than
-zero, take the place of the beginning. Where l1 is so strong that the last pass of the beginning lowered f by less than STEEP of it, there
-is no middle: sag alone is there sooner.
+Under l1 the way has three parts:
+
+    beginning   BEGINNING passes of sgd-l1 from zero weights, whose rate falls quickly: each takes half as long as one of sag, which has to
+                meet all sequences twice before its steps are those of a batch method.
+    middle      owlqn, with the Hessian's diagonal at these weights (--precondition), until FEW iterations lower f by less than FEW times
+                FLAT of it: sag gets on slowly there, on rare attributes and where lambda is small. There is none where vectors are long
+                (_counts), nor where l1 is so strong that the last pass of the beginning lowered f by less than STEEP of it.
+    end         sag, which is better at the last tenths of a per cent and at bounding the optimum.
+
+Weights to start from, other than zero, take the place of the beginning. Where it has come to nothing better than zero, sag begins there.
 
 Nothing here looks at a clock or at what memory is free, so the same command has the same bytes.
 """
@@ -22,9 +27,11 @@ import numpy as np
 from ...chain import certificate
 from ...chain._blocks import give_back
 from ...chain.sizes import sizes
+from ...errors import TrainingError
 from ..base import Algorithm, Optimiser, Option, counted, no_better_than_zero
 from ._counts import (
     ALGORITHMS,
+    BEGINNING_OPTIONS,
     GIGABYTE,
     LEAST_OPTIONS,
     MIDDLE_OPTIONS,
@@ -37,8 +44,9 @@ from ._counts import (
 )
 from ._rates import WATCHES
 
-BEGINNING, FEW, FLAT, STEEP = 8, 5, 5e-4, 0.03
-BEGIN, MIDDLE, END, ALONE = 0, 1, 2, 3  # of a run under l1 that sag begins; ALONE: there are no parts
+BEGINNING = 5  # passes of sgd-l1
+FEW, FLAT, STEEP = 5, 5e-4, 0.06
+BEGIN, MIDDLE, END, ALONE = 0, 1, 2, 3  # of a run under l1 that has parts; ALONE: there are none, or no more
 NAMES = tuple(ALGORITHMS)  # checkpoints have the numbers
 
 
@@ -58,10 +66,10 @@ class Auto(Optimiser):
             self.told.append("the weights to start from are no better than zero, where training starts")
         how |= {"shards": objective.in_shards, "warm": bool(w.any())}
         name, options, why = choose(self.facts, max_memory, **how)
-        alone = " on one thread" if objective.threads > 1 and name in ("sag", "sdca") else ""
+        self.between = bool(objective.l1) and name != "owlqn" and owlqn_between(self.facts, max_memory * GIGABYTE)
+        alone = " on one thread" if objective.threads > 1 and name in ("sag", "sdca", "sgd-l1") else ""
         self.told.append(f"algorithm: {name}{alone}, {why} (-a chooses another)")
-        between = objective.l1 and name == "sag" and owlqn_between(self.facts, max_memory * GIGABYTE)
-        self.part = BEGIN if between else ALONE
+        self.part = BEGIN if name == "sgd-l1" or self.between else ALONE
         self.lowered = [math.inf, math.inf]  # f, and by how much of it the last step of the beginning lowered that
         self._turn_to(name, options)
 
@@ -84,9 +92,17 @@ class Auto(Optimiser):
             self._follow_the_way()
         elif self.watch and self.objective.l2 and not self.objective.l1 and (why := self.watch.slow()):
             self._leave(why)
-        step = self.inner.step()
+        try:
+            step = self.inner.step()
+        except TrainingError:
+            if self.name != "sgd-l1":
+                raise
+            self._begin_anew("where numbers do not leave the range")
+            step = self.inner.step()
         if self.watch and (not step.exact or self.name == "lbfgs"):
             self._look(step)
+        if self.part == BEGIN:
+            self.lowered = [step.objective, self.lowered[0] / step.objective - 1 if step.objective > 0 else 0.0]
         return step._replace(done="") if self.part == MIDDLE else step
 
     def _look(self, step):
@@ -95,36 +111,53 @@ class Auto(Optimiser):
         if step.exact:
             bound = certificate.bound_at(self.objective, step.objective, self.w, self.inner.gradient())
         distance = (step.objective - max(0.0, bound)) / step.objective if step.objective > 0 and math.isfinite(bound) else 0.0
-        if self.part == BEGIN:
-            self.lowered = [step.objective, self.lowered[0] / step.objective - 1 if step.objective > 0 else 0.0]
         self.watch.see(distance, step.objective)
 
     def _follow_the_way(self):
         """From part to part of a run under l1."""
-        if self.part == BEGIN and (self.watch.passes >= BEGINNING or (self.watch.passes == 0 and self.w.any())):
-            if self.lowered[1] < STEEP:
+        if self.part == BEGIN and self._has_begun():
+            if self.lowered[0] < math.inf and self._in_vain():
+                self._begin_anew("as those that it has come to are no better")
+            elif self.between and not self.lowered[1] < STEEP:
+                self._go_on("owlqn", MIDDLE, "goes on with the Hessian's diagonal at these weights")
+            elif self.name == "sag":
                 self.part = ALONE
             else:
-                self._go_on("owlqn", MIDDLE, "goes on with the Hessian's diagonal at these weights")
+                self._go_on("sag", ALONE, "goes on from these weights")
         elif self.part == MIDDLE and len(self.inner.recent) > FEW:
             lowered = self.inner.recent[-FEW][0] - self.inner.f
             if lowered < FEW * FLAT * self.inner.f:
-                self._go_on("sag", END, f"again, as {FEW} iterations lowered the objective by less than {FEW * FLAT:.2%} of it")
+                self._go_on("sag", END, f"goes on, as {FEW} iterations lowered the objective by less than {FEW * FLAT:.2%} of it")
+
+    def _has_begun(self):
+        """Whether the beginning is over, or weights are there that take its place."""
+        return self.name != "sgd-l1" or self.inner.passes >= BEGINNING or (self.inner.passes == 0 and self.w.any())
+
+    def _in_vain(self):
+        """Whether the weights of the beginning are no better than zero: looked at where its own estimate is not far below."""
+        at_zero = self.facts.n_tokens * math.log(self.facts.n_labels) / self.facts.n_sequences  # less where labels are constrained
+        return self.lowered[0] >= 0.5 * at_zero and no_better_than_zero(self.objective, self.w)
+
+    def _begin_anew(self, why):
+        self.w[:] = 0
+        self._go_on("sag", ALONE, f"from zero weights, {why}")
 
     def _go_on(self, name, part, why):
         """Another algorithm from these weights, under l1."""
         self.part = part
         self.told.append(f"algorithm: {name} {why}")
         self._turn_to(name, self._options(name))
+        if name == "sag" and self.w.any():
+            self.inner.go_on()
 
     def _options(self, name):
         """Of one that goes on; None: it does not fit."""
         room = self.max_memory * GIGABYTE
         if name == "sag":
-            return {} if self.objective.l1 else sag_options(self.facts, room, self.objective.l2)
+            return {"first_pass": "permute"} if self.objective.l1 else sag_options(self.facts, room, self.objective.l2)
         if name == "newton-cg":
             return newton_options(self.facts, room)
-        return {"owlqn": MIDDLE_OPTIONS, "sdca": SDCA_OPTIONS}.get(name, {})
+        return {"owlqn": MIDDLE_OPTIONS, "sdca": SDCA_OPTIONS, "sgd-l1": BEGINNING_OPTIONS}.get(name, {})
 
     def _leave(self, why):
         """The next one goes on from the weights that were reached, or from zero."""
@@ -151,7 +184,7 @@ class Auto(Optimiser):
 
     @property
     def hope(self):
-        return self.inner.hope
+        return 1.0 if self.objective.l1 else self.inner.hope  # sag's, which ends the way
 
     def can_move_to(self, objective):
         """Another algorithm is chosen where lambda becomes zero, or is no longer."""
@@ -203,8 +236,8 @@ ALGORITHM = Algorithm(
     tol=5e-7,
     passes=1000,
     details=(
-        "With --l1 alone it is owlqn, without a penalty lbfgs; with --l1 and --lambda sag, then owlqn from its weights with\n"
-        "--precondition, and sag again at the end, or sag alone where l1 is strong.\n"
+        "With --l1 alone it is owlqn, without a penalty lbfgs; with --l1 and --lambda some passes of sgd-l1, then owlqn from their\n"
+        "weights with --precondition, and sag at the end; without owlqn where l1 is strong or weights are more than occurrences.\n"
         "With --lambda alone it is newton-cg with more than 4 threads; with few labels sdca,\n"
         "else sag, each where it fits into --max-memory; with 100 labels or more lbfgs at first. If sdca's rate says after 3 passes that\n"
         "15 are not enough, or 50 where sequences are long, sag goes on from its weights, as it does if lbfgs has proved nothing after\n"

@@ -98,6 +98,12 @@ class Pictured(Schedule):
     pictured = True
 
 
+class Brief(Schedule):
+    """One of a few passes, after which another algorithm goes on: what is best at the beginning is best for these."""
+
+    pictured = False
+
+
 def calibrate(trial):
     """The step size with the least trial(eta); a trial that fails is infinite."""
     best, value = valley(trial, 2.0)

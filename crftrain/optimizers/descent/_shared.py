@@ -19,10 +19,11 @@ class Stochastic(Optimiser):
 
     online = True
 
-    def __init__(self, objective, w, rng, *, weights, schedule, eta, batch=1, steps=OrderedSteps):
+    def __init__(self, objective, w, rng, *, weights, schedule, eta, batch=1, steps=OrderedSteps, sample=SAMPLE):
+        """sample: the units that trials of step sizes look at."""
         super().__init__(objective, w, rng)
         self.weights, self.schedule, self.eta = weights, schedule, eta
-        self.steps, self.batch = steps(objective, w, weights=weights, batch=batch), batch
+        self.steps, self.batch, self.sample = steps(objective, w, weights=weights, batch=batch), batch, sample
         self.n_units, self.passes = self.steps.n_units, 0
         self.taken = 0  # units that did not come in passes
 
@@ -57,7 +58,7 @@ class Stochastic(Optimiser):
         elif own:
             return own
         else:
-            search, order = calibrate, self.rng.permutation(n)[:SAMPLE]
+            search, order = calibrate, self.rng.permutation(n)[: self.sample]
         value = self._whole if search is grid or self.schedule.pictured else self._beginning
 
         def trial(eta):

@@ -19,17 +19,26 @@ has not changed.
 Reference: Tsuruoka, Tsujii, Ananiadou 2009.
 """
 
+from dataclasses import replace
+
 from ..average._shared import vectors
 from ..base import Algorithm, Option
 from ..weights._compiled import ClippedWeights, CumulativeWeights, NaiveWeights
-from ._schedule import ALPHA, ETA, Schedule, schedule_option
+from ._schedule import ALPHA, ETA, Brief, Schedule, schedule_option
 from ._shared import Stochastic
 
+FEW, LEAST = 300, 30  # units that show how long the steps of a beginning may be: a tenth of all, within these bounds
 PENALTIES = {"cumulative": CumulativeWeights, "clipping": ClippedWeights, "naive": NaiveWeights}
 
 
 def build(objective, w, rng, *, penalty, schedule, eta, alpha):
     return Stochastic(objective, w, rng, weights=PENALTIES[penalty](objective.layout, w), schedule=Schedule(schedule, alpha), eta=eta)
+
+
+def begin(objective, w, rng, *, alpha):
+    """For another algorithm to go on from."""
+    weights, sample = CumulativeWeights(objective.layout, w), max(LEAST, min(FEW, objective.n_sequences // 10))
+    return Stochastic(objective, w, rng, weights=weights, schedule=Brief("exponential", alpha), eta="auto", sample=sample)
 
 
 ALGORITHM = Algorithm(
@@ -57,3 +66,4 @@ ALGORITHM = Algorithm(
         "2 to 7 % above the optimum: for less, or for a certificate, there is owlqn."
     ),
 )
+BEGINNING = replace(ALGORITHM, build=begin, options=(ALPHA,))
