@@ -10,10 +10,10 @@ from problems import larger
 from crftrain import optimizers
 from crftrain.chain.sizes import sizes
 from crftrain.errors import TrainingError
-from crftrain.optimizers.choice import _counts, auto
+from crftrain.optimizers.choice import _counts, _way
 from crftrain.optimizers.choice._counts import FEWEST, choose, owlqn_between
 from crftrain.optimizers.choice._rates import LbfgsWatch, SagWatch, SdcaWatch
-from crftrain.optimizers.choice.auto import ALONE, BEGIN, BEGINNING, END, MIDDLE
+from crftrain.optimizers.choice._way import ALONE, BEGIN, BEGINNING, END, MIDDLE
 from crftrain.training.checkpoint import _check_state
 from crftrain.training.loop import Asked, Limits, fit
 from crftrain.training.proof import Goal
@@ -224,7 +224,7 @@ def under_l1(l1=0.5, l2=0.05, **more):
 
 
 def test_under_l1_owlqn_is_between_sgd_and_sag_and_each_turn_is_told_once(monkeypatch):
-    monkeypatch.setattr(auto, "STEEP", 0.0)
+    monkeypatch.setattr(_way, "STEEP", 0.0)
     problem, told = under_l1(), []
     opt = made_by_auto(problem)
     outcome = fit(problem, opt, tol=1e-4, monitors=[Asked(lambda progress: told.extend(opt.news())), Limits(steps=2000)])
@@ -236,7 +236,7 @@ def test_under_l1_sag_follows_at_once_where_the_beginning_has_come_far():
     problem = under_l1(l1=5.0)
     opt = made_by_auto(problem)
     assert fit(problem, opt, tol=1e-4, monitors=[Limits(steps=2000)]).reason == "converged"
-    assert opt.part == ALONE and [text.split()[1].rstrip(",") for text in opt.news()] == ["sgd-l1", "sag"]
+    assert opt.way.part == ALONE and [text.split()[1].rstrip(",") for text in opt.news()] == ["sgd-l1", "sag"]
 
 
 @pytest.mark.parametrize("breaks", [False, True])
@@ -250,7 +250,7 @@ def test_under_l1_sag_begins_at_zero_where_sgd_has_come_to_nothing_better(breaks
         opt.inner._descend = lambda *order: raising(TrainingError("step 3 of the pass", "the loss is not finite"))
     assert fit(problem, opt, tol=1e-4, monitors=[Limits(steps=2000)]).reason == "converged"
     told = opt.news()
-    assert [text.split()[1].rstrip(",") for text in told] == ["sgd-l1", "sag"] and "from zero weights" in told[1] and opt.part == ALONE
+    assert [text.split()[1].rstrip(",") for text in told] == ["sgd-l1", "sag"] and "from zero weights" in told[1] and opt.way.part == ALONE
 
 
 def raising(error):
@@ -263,7 +263,7 @@ def test_under_l1_sag_loses_little_of_what_sgd_has_come_to(made, l1, l2):
     n = made.corpus.n_sequences
     problem = made.problem(l1=l1 / n, l2=l2 / n)
     opt = made_by_auto(problem)
-    opt.between, values = False, []
+    opt.way.between, values = False, []
     for _ in range(BEGINNING + 4):
         opt.step()
         values.append(problem.objective(opt.w))
@@ -286,12 +286,12 @@ def test_under_l1_owlqn_is_left_out_where_it_does_not_fit_or_weights_are_more_th
 @pytest.mark.parametrize("steps", [3, BEGINNING, BEGINNING + 4, 60])
 @pytest.mark.parametrize("steep", [0.0, 9.0])
 def test_under_l1_a_checkpoint_carries_every_part_of_the_way(steps, steep, monkeypatch):
-    monkeypatch.setattr(auto, "STEEP", steep)
+    monkeypatch.setattr(_way, "STEEP", steep)
     problem, w = under_l1(), []
     opt = made_by_auto(problem)
     for _ in range(steps):
         opt.step()
-    assert opt.part == (BEGIN if steps <= BEGINNING else ALONE if steep else MIDDLE if steps < 20 else END)
+    assert opt.way.part == (BEGIN if steps <= BEGINNING else ALONE if steep else MIDDLE if steps < 20 else END)
     state = {name: np.array(array) for name, array in opt.state().items()}
     other = made_by_auto(problem, seed=5)
     other.become(state)

@@ -6,16 +6,7 @@ While sdca, lbfgs or sag run their own estimate of the distance decides, pass by
 the factor by which it falls. sdca goes over to sag, which takes half as long for a pass, lbfgs too, and sag to newton-cg. The one that
 follows begins at the weights that were reached, or at none where these are no better.
 
-Under l1 the way has three parts:
-
-    beginning   BEGINNING passes of sgd-l1 from zero weights, whose rate falls quickly: each takes half as long as one of sag, which has to
-                meet all sequences twice before its steps are those of a batch method.
-    middle      owlqn, with the Hessian's diagonal at these weights (--precondition), until FEW iterations lower f by less than FEW times
-                FLAT of it: sag gets on slowly there, on rare attributes and where lambda is small. There is none where vectors are long
-                (_counts), nor where l1 is so strong that the last pass of the beginning lowered f by less than STEEP of it.
-    end         sag, which is better at the last tenths of a per cent and at bounding the optimum.
-
-Weights to start from, other than zero, take the place of the beginning. Where it has come to nothing better than zero, sag begins there.
+Under l1 and lambda one goes on after the other (_way).
 
 Nothing here looks at a clock or at what memory is free, so the same command has the same bytes.
 """
@@ -43,10 +34,8 @@ from ._counts import (
     sag_options,
 )
 from ._rates import WATCHES
+from ._way import ALONE, BEGIN, END, MIDDLE, Way
 
-BEGINNING = 5  # passes of sgd-l1
-FEW, FLAT, STEEP = 5, 5e-4, 0.06
-BEGIN, MIDDLE, END, ALONE = 0, 1, 2, 3  # of a run under l1 that has parts; ALONE: there are none, or no more
 NAMES = tuple(ALGORITHMS)  # checkpoints have the numbers
 
 
@@ -66,11 +55,10 @@ class Auto(Optimiser):
             self.told.append("the weights to start from are no better than zero, where training starts")
         how |= {"shards": objective.in_shards, "warm": bool(w.any())}
         name, options, why = choose(self.facts, max_memory, **how)
-        self.between = bool(objective.l1) and name != "owlqn" and owlqn_between(self.facts, max_memory * GIGABYTE)
+        between = bool(objective.l1) and name != "owlqn" and owlqn_between(self.facts, max_memory * GIGABYTE)
+        self.way = Way(BEGIN if name == "sgd-l1" or between else ALONE, between)
         alone = " on one thread" if objective.threads > 1 and name in ("sag", "sdca", "sgd-l1") else ""
         self.told.append(f"algorithm: {name}{alone}, {why} (-a chooses another)")
-        self.part = BEGIN if name == "sgd-l1" or self.between else ALONE
-        self.lowered = [math.inf, math.inf]  # f, and by how much of it the last step of the beginning lowered that
         self._turn_to(name, options)
 
     def _turn_to(self, name, options):
@@ -88,8 +76,8 @@ class Auto(Optimiser):
 
     def step(self):
         """What follows is decided before a step, so that a checkpoint is never between two algorithms."""
-        if self.part != ALONE:
-            self._follow_the_way()
+        if turn := self.way.turn(self.name, self.inner, self.facts):
+            self._go_on(turn)
         elif self.watch and self.objective.l2 and not self.objective.l1 and (why := self.watch.slow()):
             self._leave(why)
         try:
@@ -97,13 +85,14 @@ class Auto(Optimiser):
         except TrainingError:
             if self.name != "sgd-l1":
                 raise
-            self._begin_anew("where numbers do not leave the range")
+            self._go_on(self.way.anew("where numbers do not leave the range"))
             step = self.inner.step()
         if self.watch and (not step.exact or self.name == "lbfgs"):
             self._look(step)
-        if self.part == BEGIN:
-            self.lowered = [step.objective, self.lowered[0] / step.objective - 1 if step.objective > 0 else 0.0]
-        return step._replace(done="") if self.part == MIDDLE else step
+        self.way.see(step)
+        if self.name == "sgd-l1":
+            return step._replace(gap=math.inf)  # it knows none
+        return step._replace(done="") if self.way.part == MIDDLE else step
 
     def _look(self, step):
         """What sdca or sag estimate of their distance, or lbfgs proves."""
@@ -113,41 +102,14 @@ class Auto(Optimiser):
         distance = (step.objective - max(0.0, bound)) / step.objective if step.objective > 0 and math.isfinite(bound) else 0.0
         self.watch.see(distance, step.objective)
 
-    def _follow_the_way(self):
-        """From part to part of a run under l1."""
-        if self.part == BEGIN and self._has_begun():
-            if self.lowered[0] < math.inf and self._in_vain():
-                self._begin_anew("as those that it has come to are no better")
-            elif self.between and not self.lowered[1] < STEEP:
-                self._go_on("owlqn", MIDDLE, "goes on with the Hessian's diagonal at these weights")
-            elif self.name == "sag":
-                self.part = ALONE
-            else:
-                self._go_on("sag", ALONE, "goes on from these weights")
-        elif self.part == MIDDLE and len(self.inner.recent) > FEW:
-            lowered = self.inner.recent[-FEW][0] - self.inner.f
-            if lowered < FEW * FLAT * self.inner.f:
-                self._go_on("sag", END, f"goes on, as {FEW} iterations lowered the objective by less than {FEW * FLAT:.2%} of it")
-
-    def _has_begun(self):
-        """Whether the beginning is over, or weights are there that take its place."""
-        return self.name != "sgd-l1" or self.inner.passes >= BEGINNING or (self.inner.passes == 0 and self.w.any())
-
-    def _in_vain(self):
-        """Whether the weights of the beginning are no better than zero: looked at where its own estimate is not far below."""
-        at_zero = self.facts.n_tokens * math.log(self.facts.n_labels) / self.facts.n_sequences  # less where labels are constrained
-        return self.lowered[0] >= 0.5 * at_zero and no_better_than_zero(self.objective, self.w)
-
-    def _begin_anew(self, why):
-        self.w[:] = 0
-        self._go_on("sag", ALONE, f"from zero weights, {why}")
-
-    def _go_on(self, name, part, why):
-        """Another algorithm from these weights, under l1."""
-        self.part = part
-        self.told.append(f"algorithm: {name} {why}")
-        self._turn_to(name, self._options(name))
-        if name == "sag" and self.w.any():
+    def _go_on(self, turn):
+        """From part to part of the way."""
+        self.way.part = turn.part
+        self.told.append(f"algorithm: {turn.name} {turn.why}")
+        if turn.anew:
+            self.w[:] = 0
+        self._turn_to(turn.name, self._options(turn.name))
+        if turn.name == "sag" and not turn.anew:
             self.inner.go_on()
 
     def _options(self, name):
@@ -188,7 +150,7 @@ class Auto(Optimiser):
 
     def can_move_to(self, objective):
         """Another algorithm is chosen where lambda becomes zero, or is no longer."""
-        return self.part in (END, ALONE) and bool(objective.l2) == bool(self.objective.l2) and self.inner.can_move_to(objective)
+        return self.way.part in (END, ALONE) and bool(objective.l2) == bool(self.objective.l2) and self.inner.can_move_to(objective)
 
     def move_to(self, objective):
         """sag follows sdca: on a path from strength to strength it takes two thirds of the time, by its table."""
@@ -201,8 +163,7 @@ class Auto(Optimiser):
         self.inner.move_to(objective)
 
     def state(self):
-        own = {"choice": np.array([NAMES.index(self.name)]), "part": np.array([self.part]), "lowered": np.array(self.lowered)}
-        own |= self.watch.state() if self.watch else {}
+        own = {"choice": np.array([NAMES.index(self.name)]), **self.way.state(), **(self.watch.state() if self.watch else {})}
         return own | {f"inner_{name}": array for name, array in self.inner.state().items()}
 
     def state_shapes(self):
@@ -217,7 +178,7 @@ class Auto(Optimiser):
 
     def restore(self, state):
         self.become(state)
-        self.part, self.lowered = counted(state, "part", ALONE), state["lowered"].tolist()
+        self.way.restore(state)
         if self.watch:
             self.watch.restore(state)
         self.inner.restore({name.removeprefix("inner_"): array for name, array in state.items() if name.startswith("inner_")})
