@@ -239,6 +239,14 @@ def test_under_l1_sag_follows_at_once_where_the_beginning_has_come_far():
     assert opt.way.part == ALONE and [text.split()[1].rstrip(",") for text in opt.news()] == ["sgd-l1", "sag"]
 
 
+def test_under_l1_owlqn_is_not_left_out_where_labels_are_many(monkeypatch):
+    monkeypatch.setattr(_way, "MANY", 4)
+    opt = made_by_auto(under_l1(l1=5.0))
+    for _ in range(BEGINNING + 1):
+        opt.step()
+    assert opt.name == "owlqn" and opt.way.part == MIDDLE
+
+
 @pytest.mark.parametrize("breaks", [False, True])
 def test_under_l1_sag_begins_at_zero_where_sgd_has_come_to_nothing_better(breaks):
     """Steps that are far too long, and a pass that leaves the range of numbers."""
